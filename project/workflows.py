@@ -1,0 +1,86 @@
+"""Workflows of the demo: short, with something to wait for, and now and then something that goes wrong."""
+
+import random
+import time
+from datetime import timedelta
+from typing import Any
+
+from project.birthday import birthday_message
+from workflows import Run, workflow
+
+__all__ = ["birthday_message"]  # defined beside this; a worker finds it here
+
+
+@workflow("order", search=("customer",))
+def order(run: Run, order_id: str, customer: int) -> dict[str, Any]:
+    """Checks side by side, a card to charge, a nap, an invoice."""
+    run.step(load_customer, customer)
+    fraud, stock = run.parallel("checks", fraud=check_fraud, stock=reserve_stock)
+    if fraud["score"] > 0.97:
+        run.pend("fraud-review")
+    run.step(charge_card, order_id, retries=4, backoff=0.5, idempotent=True)
+    run.sleep(timedelta(seconds=2))
+    return {"invoice": run.step(save_invoice, order_id), "stock": stock}
+
+
+@workflow("import_catalogue")
+def import_catalogue(run: Run, pages: int) -> int:
+    """A long one: a page at a time, each recorded."""
+    return sum(run.step(fetch_page, page, name=f"page {page}") for page in range(pages))
+
+
+@workflow("newsletter")
+def newsletter(run: Run, edition: int) -> str:
+    """Fails for good when its edition is a multiple of seven, so that there are dead letters to look at."""
+    run.step(render, edition)
+    return str(run.step(send, edition, retries=2, backoff=0.3))
+
+
+def load_customer(customer: int) -> dict[str, Any]:
+    time.sleep(random.uniform(0.01, 0.05))
+    return {"customer": customer, "name": f"Customer {customer}"}
+
+
+def check_fraud(run: Run) -> dict[str, float]:
+    return dict(run.step(score, name="score"))
+
+
+def reserve_stock(run: Run) -> str:
+    return str(run.step(reserve, name="reserve"))
+
+
+def score() -> dict[str, float]:
+    time.sleep(random.uniform(0.05, 0.3))
+    return {"score": round(random.random(), 3)}
+
+
+def reserve() -> str:
+    time.sleep(random.uniform(0.05, 0.2))
+    return "reserved"
+
+
+def charge_card(order_id: str) -> str:
+    time.sleep(random.uniform(0.1, 0.6))
+    if random.random() < 0.1:
+        raise TimeoutError("the card service did not answer")
+    return f"charge-{order_id}"
+
+
+def save_invoice(order_id: str) -> str:
+    return f"INV-{order_id}"
+
+
+def fetch_page(page: int) -> int:
+    time.sleep(random.uniform(0.3, 0.9))
+    return 100
+
+
+def render(edition: int) -> str:
+    return f"edition {edition}"
+
+
+def send(edition: int) -> str:
+    time.sleep(0.1)
+    if edition % 7 == 0:
+        raise ConnectionError("the mail server refused the connection")
+    return "sent"

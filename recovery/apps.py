@@ -1,0 +1,49 @@
+from typing import Any
+
+from django.apps import AppConfig, apps
+from django.db.models.signals import post_migrate
+
+
+class RecoveryConfig(AppConfig):
+    name = "recovery"
+    label = "rekindle_recovery"
+    verbose_name = "Rekindle recovery"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from workflows import commands, takeover, worker
+
+        from . import commands as ours
+        from . import questions, rescues, standby, watch
+
+        takeover.witnesses.append(rescues.record)
+        worker.lookouts += [watch.Watch().look_out, standby.Standby().look_out]
+        commands.VERBS.update(ours.VERBS | questions.VERBS)
+        if apps.is_installed("django_q"):
+            from django_q.signals import post_spawn
+
+            from .starting_up import on_spawn
+
+            post_spawn.connect(on_spawn)
+        post_migrate.connect(_after_migrate, sender=self)
+
+
+def _after_migrate(**given: Any) -> None:
+    from workflows.conf import settings
+
+    from . import roles, rules, schedules
+
+    if given.get("using", "default") != settings().database:
+        return
+    _make_permissions(**given)
+    roles.synchronise()
+    schedules.synchronise()
+    rules.install()
+
+
+def _make_permissions(**given: Any) -> None:
+    """Django makes them in its own post_migrate handler, which may run after ours."""
+    from django.contrib.auth.management import create_permissions
+
+    for label in ("rekindle", "rekindle_recovery"):
+        create_permissions(apps.get_app_config(label), verbosity=0, using=given.get("using", "default"))

@@ -1,0 +1,122 @@
+"""Who is dead.
+
+A worker is dead when its session lock is free at two looks half a second apart with no heartbeat between them, or when
+its heartbeat is older than the threshold. A lock taken on another incarnation of the server (before a restart, on the
+primary before this one) says nothing until its worker had seconds to come back. Behind a pooler only silence counts.
+Looking costs the short list of workers, however many workflows exist.
+"""
+
+import logging
+import time
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import NamedTuple
+
+from django.db import connections
+
+from workflows.conf import settings
+from workflows.liveness import INCARNATION, LOCKED
+from workflows.models import Worker
+from workflows.takeover import end_worker
+
+log = logging.getLogger("rekindle")
+
+LOOK = f"""
+SELECT w.id, w.heartbeat_at, now() - w.heartbeat_at >= %(stale_after)s * interval '1 second' AS silent,
+    {LOCKED.format(worker="w.id")} AS locked, w.pooled,
+    w.incarnation = {INCARNATION} OR now() - pg_postmaster_start_time() >= %(grace)s * interval '1 second' AS settled,
+    {INCARNATION} AS server, now() AS at
+FROM rekindle_worker w WHERE w.ended_at IS NULL AND (%(only)s::bigint IS NULL OR w.id = %(only)s)
+"""  # noqa: S608  (constants)
+
+
+class Sign(NamedTuple):
+    """What one look saw of one worker."""
+
+    worker: int
+    heartbeat_at: datetime
+    silent: bool
+    locked: bool
+    pooled: bool
+    settled: bool
+    server: str
+    at: datetime
+
+    @property
+    def may_be_locked(self) -> bool:
+        """A free lock says nothing behind a pooler, or before its worker had time to come back to a new server."""
+        return self.locked or self.pooled or not self.settled
+
+
+@dataclass
+class Lookout:
+    """Remembers which locks it saw free since when, and when it last saw them held. One per thread that looks."""
+
+    free: dict[int, tuple[float, datetime]] = field(default_factory=dict)  # since when, with which heartbeat
+    seen: dict[int, datetime] = field(default_factory=dict)  # the last look that saw its lock held
+    server: str = ""
+    server_seen: float = 0.0
+
+    def look(self) -> dict[int, str]:
+        """The dead, and what they died of: died or silent."""
+        signs = _signs()
+        now = time.monotonic()
+        if signs and signs[0].server != self.server:
+            first = not self.server
+            self.server, self.free = signs[0].server, {}
+            self.server_seen = (
+                float("-inf") if first else now
+            )  # a promotion is noticed only by who saw the server before
+        dead, free = {}, {}
+        for sign in signs:
+            if sign.locked:
+                self.seen[sign.worker] = sign.at
+            if sign.silent:
+                dead[sign.worker] = "silent"
+            elif not sign.may_be_locked:
+                since, beat = self.free.get(sign.worker, (now, sign.heartbeat_at))
+                free[sign.worker] = (since, beat) if beat == sign.heartbeat_at else (now, sign.heartbeat_at)
+                waited = now - free[sign.worker][0] >= settings().death_gap
+                if waited and now - self.server_seen >= settings().restart_grace:
+                    dead[sign.worker] = "died"
+        self.free = free
+        return dead
+
+    def end_dead(self) -> list[int]:
+        """End whoever is dead, each after one more look under its row's lock."""
+        ended = []
+        for number, why in self.look().items():
+            worker = Worker.objects.using(settings().database).get(pk=number)
+            if end_worker(worker, why, last_seen_at=self.seen.get(number), still=partial(_still, worker, why)):
+                ended.append(number)
+                log.warning(
+                    "worker %s (%s) %s", worker, number, "died" if why == "died" else "has been silent for too long"
+                )
+        return ended
+
+    def pause(self) -> float:
+        """How long until the next look: a free lock is looked at again as soon as that says something."""
+        if not self.free:
+            return settings().sweep_every
+        due = min(since for since, _ in self.free.values()) + settings().death_gap - time.monotonic()
+        return min(settings().sweep_every, max(0.01, due))
+
+
+def sign_of(worker: int) -> Sign | None:
+    """One look at one worker; None if it has ended."""
+    return next(iter(_signs(worker)), None)
+
+
+def _still(worker: Worker, why: str) -> bool:
+    sign = sign_of(worker.pk)
+    if sign is None:
+        return False
+    return sign.silent if why == "silent" else not sign.locked and sign.heartbeat_at == worker.heartbeat_at
+
+
+def _signs(only: int | None = None) -> list[Sign]:
+    given = {"stale_after": settings().stale_after, "grace": settings().restart_grace, "only": only}
+    with connections[settings().database].cursor() as cursor:
+        cursor.execute(LOOK, given)
+        return [Sign(*row) for row in cursor.fetchall()]

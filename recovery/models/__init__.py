@@ -1,0 +1,9 @@
+"""The records of the watch. They carry names and numbers, not references: they outlive the workflows they tell of."""
+
+from .alert import Alert, AlertRule
+from .audit import AuditEntry
+from .duty import Duty
+from .metric import MetricMinute
+from .recovery import Recovery
+
+__all__ = ["Alert", "AlertRule", "AuditEntry", "Duty", "MetricMinute", "Recovery"]

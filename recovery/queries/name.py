@@ -1,0 +1,62 @@
+"""One name: how its workflows do, what goes wrong with them, and its policy; in one round trip."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from ..counts import Counts, summed
+from ..late import DUE_SINCE
+from ..ranges import Range
+from ..tuning import EVERYBODY, stamp
+from .figures import SERIES, filled, span
+from .together import Rows, together
+
+MOST = 10_000  # more is "many"
+FAILURES = 1000  # looked at to group them
+GROUPS = 20
+
+NOW = f"""SELECT EXISTS (SELECT FROM rekindle_workflow WHERE name = %(scope)s) AS used,
+    (SELECT count(*) FROM rekindle_workflow WHERE worker_id IS NOT NULL AND name = %(scope)s) AS running,
+    (SELECT count(*) FROM (SELECT FROM rekindle_workflow WHERE wake_at IS NOT NULL AND name = %(scope)s LIMIT {MOST}) w) AS waiting,
+    (SELECT count(*) FROM rekindle_worker WHERE ended_at IS NULL AND knows ? %(scope)s) AS workers, d.due, d.oldest
+FROM ({DUE_SINCE}) AS d(due, oldest)"""  # noqa: S608  (constants)
+ERRORS = f"""SELECT type, message, count(*) AS count, max(finished_at) AS last, (array_agg(id ORDER BY finished_at DESC))[1] AS id
+FROM (SELECT id, finished_at, left(COALESCE(error ->> 'type', ''), 80) AS type, left(COALESCE(error ->> 'message', ''), 160) AS message
+    FROM rekindle_workflow WHERE status = 'failed' AND name = %(scope)s AND finished_at >= %(since)s AND finished_at <= %(end)s
+    ORDER BY finished_at DESC LIMIT {FAILURES}) f
+GROUP BY 1, 2 ORDER BY 3 DESC, 4 DESC LIMIT {GROUPS}"""  # noqa: S608  (constants)
+POLICIES = "SELECT * FROM rekindle_policy WHERE name IN (%(scope)s, %(everybody)s)"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    name: str
+    now: dict[str, Any]
+    counts: Counts  # over the range
+    errors: Rows
+    policy: dict[str, Any] | None
+    everybodys_mode: str
+    seen: str
+
+    @property
+    def known(self) -> bool:
+        return bool(self.now["used"] or self.now["workers"] or self.policy)
+
+
+def named(name: str, over: Range) -> Named:
+    asked = span(over)
+    given = asked.given(name) | {"since": over.start, "everybody": EVERYBODY, "seconds": 0, "most": MOST}
+    found = together(given, now=NOW, series=SERIES, errors=ERRORS, policies=POLICIES)
+    policies = {row["name"]: row for row in found["policies"]}
+    policy = policies.get(name)
+    if policy:
+        policy |= {"changed_at": datetime.fromisoformat(policy["changed_at"])}
+    return Named(
+        name=name,
+        now=found["now"][0],
+        counts=summed(filled(asked, found["series"])),
+        errors=[row | {"last": datetime.fromisoformat(row["last"])} for row in found["errors"]],
+        policy=policy,
+        everybodys_mode=policies.get(EVERYBODY, {}).get("mode", ""),
+        seen=stamp(policy["changed_at"] if policy else None),
+    )

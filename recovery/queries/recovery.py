@@ -1,0 +1,124 @@
+"""The recovery page: figures, incidents, every recovery, dead letters, sweeps and rules, in one round trip."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from workflows.conf import settings
+
+from ..late import GRACE, LATE, STUCK, STUCK_AFTER
+from ..outcomes import FOUND, OUTCOMES, REASONS, plan_in_words
+from ..ranges import Range
+from ..tuning import EVERYBODY, stamp
+from .together import Rows, together
+
+PAGE = 50
+INCIDENTS, PANEL, LETTERS, SWEEPS = 10, 10, 50, 8
+
+_IN_RANGE = "FROM rekindle_recovery_recovery WHERE detected_at >= %(start)s AND detected_at <= %(end)s"
+
+
+def _pth(column: str, share: float) -> str:
+    return f"percentile_cont({share}) WITHIN GROUP (ORDER BY {column})"
+
+
+FIGURES = f"""SELECT count(*) AS detected, count(*) FILTER (WHERE outcome = 'recovered') AS recovered,
+    count(*) FILTER (WHERE outcome = 'pending') AS pending, count(*) FILTER (WHERE outcome = 'gave_up') AS given_up,
+    count(*) FILTER (WHERE reason <> 'manual') AS automatic,
+    {_pth("seconds_to_detect", 0.5)} AS detect_median, {_pth("seconds_to_detect", 0.95)} AS detect_p95,
+    {_pth("seconds_to_resume", 0.5)} AS resume_median, {_pth("seconds_to_resume", 0.95)} AS resume_p95 {_IN_RANGE}"""
+# One worker's death is one incident. Work runs again when the last of it does.
+DEATHS = f"""SELECT worker, max(worker_name) AS worker_name, bool_or(finding = 'silent_worker') AS silent,
+    COALESCE(max(last_seen_at), min(detected_at)) AS at, count(*) AS held, count(*) FILTER (WHERE resumed_at IS NOT NULL) AS again,
+    max(seconds_to_resume + COALESCE(seconds_to_detect, 0)) AS seconds, count(*) FILTER (WHERE outcome = 'gave_up') AS given_up,
+    count(*) FILTER (WHERE outcome = 'pending' AND resumed_at IS NULL) AS open
+{_IN_RANGE} AND worker IS NOT NULL GROUP BY worker ORDER BY max(detected_at) DESC LIMIT {INCIDENTS}"""
+RECOVERIES = f"""SELECT * FROM rekindle_recovery_recovery WHERE %(before)s::bigint IS NULL OR id < %(before)s::bigint
+ORDER BY id DESC LIMIT {PAGE + 1}"""  # noqa: S608  (constants)
+BY_REASON = (
+    f"SELECT reason, count(*) AS count, avg(attempt)::float8 AS avg_attempts {_IN_RANGE} GROUP BY 1 ORDER BY 2 DESC, 1"
+)
+MOST_RECOVERED = f"""SELECT workflow_id, max(workflow_name) AS name, max(workflow_key) AS key, max(attempt) AS attempts, count(*) AS times,
+    min(detected_at) AS first, max(detected_at) AS last
+{_IN_RANGE} GROUP BY 1 ORDER BY attempts DESC, times DESC, last DESC LIMIT {PANEL}"""
+DEAD_LETTERS = f"""SELECT id, name, key, finished_at, recoveries, left(COALESCE(error ->> 'type', ''), 80) AS type,
+    left(COALESCE(error ->> 'message', ''), 200) AS message
+FROM rekindle_workflow WHERE status = 'failed' AND NOT COALESCE(error, '{{}}') ? 'discarded'
+ORDER BY finished_at DESC LIMIT {LETTERS + 1}"""  # noqa: S608  (constants)
+LAST_SWEEPS = f"""SELECT id, began_at, ended_at, ran_by, found, recovered, failed, held, skipped, error FROM rekindle_recovery_duty
+WHERE name = 'sweep' ORDER BY began_at DESC LIMIT {SWEEPS}"""  # noqa: S608  (constants)
+RULES = """SELECT id, name, metric, comparison, threshold, "window", severity, enabled, value, trouble, changed_by
+FROM rekindle_recovery_alertrule ORDER BY id LIMIT 100"""
+EVERYBODYS = "SELECT mode, changed_at, changed_by, reason FROM rekindle_policy WHERE name = %(everybody)s"
+
+IN_SECONDS = ("stale_duration", "scheduler_silence")
+MOMENTS = ("at", "first", "last", "due_at", "detected_at", "finished_at", "began_at", "ended_at", "changed_at")
+
+
+@dataclass(frozen=True, slots=True)
+class Rescues:
+    figures: dict[str, Any]
+    incidents: Rows
+    recoveries: Rows
+    older: int | None  # where the next page begins
+    reasons: Rows
+    most: Rows
+    late: Rows
+    stuck: Rows
+    letters: Rows
+    more_letters: bool
+    sweeps: Rows
+    rules: Rows
+    mode: str  # in force
+    policy: dict[str, Any] | None  # the one called *
+    seen: str
+
+
+def rescues(over: Range, before: int | None = None) -> Rescues:
+    given = {"start": over.start, "end": over.end, "before": before, "most": PANEL, "everybody": EVERYBODY}
+    found = together(
+        given | {"grace": GRACE, "stuck_after": STUCK_AFTER},
+        figures=FIGURES,
+        incidents=DEATHS,
+        recoveries=RECOVERIES,
+        reasons=BY_REASON,
+        most=MOST_RECOVERED,
+        late=LATE.replace("%(seconds)s", "%(grace)s"),
+        stuck=STUCK.replace("%(seconds)s", "%(stuck_after)s"),
+        letters=DEAD_LETTERS,
+        sweeps=LAST_SWEEPS,
+        rules=RULES,
+        policy=EVERYBODYS,
+    )
+    for rows in found.values():
+        for row in rows:
+            row |= {name: datetime.fromisoformat(row[name]) for name in MOMENTS if row.get(name)}
+    page = [_told(row) for row in found["recoveries"]]
+    policy = found["policy"][0] if found["policy"] else None
+    return Rescues(
+        figures=_figures(found["figures"][0]),
+        incidents=found["incidents"],
+        recoveries=page[:PAGE],
+        older=page[PAGE - 1]["id"] if len(page) > PAGE else None,
+        reasons=[row | {"word": REASONS.get(row["reason"], row["reason"])} for row in found["reasons"]],
+        most=found["most"],
+        late=found["late"],
+        stuck=found["stuck"],
+        letters=found["letters"][:LETTERS],
+        more_letters=len(found["letters"]) > LETTERS,
+        sweeps=found["sweeps"],
+        rules=[row | {"in_seconds": row["metric"] in IN_SECONDS} for row in found["rules"]],
+        mode=(policy and policy["mode"]) or settings().mode,
+        policy=policy,
+        seen=stamp(policy["changed_at"] if policy else None),
+    )
+
+
+def _figures(row: dict[str, Any]) -> dict[str, Any]:
+    return row | {"share": row["automatic"] / row["detected"] if row["detected"] else None}
+
+
+def _told(row: dict[str, Any]) -> dict[str, Any]:
+    state, word = OUTCOMES.get(row["outcome"], ("failed", row["outcome"]))
+    found = FOUND.get(row["finding"], row["finding"])
+    return row | {"state": state, "word": word, "found": found, "said": plan_in_words(row["plan"] or {})}

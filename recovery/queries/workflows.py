@@ -1,0 +1,196 @@
+"""The list of workflows: a page of it, the same page again, one row, and all of it for a spreadsheet."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connections
+from django.db.models import Case, Count, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Left
+
+from workflows.conf import settings
+from workflows.models import PauseReason, Status, Step, Workflow
+
+from ..ranges import Range
+from ..search import Search, troubles
+from ..search.matching import created
+
+PAGE = 50
+MOST_NEW = 100
+COUNTED = 10_000  # more need not be counted to say "many"
+EXPORTED = 10_000
+LAST = UUID(int=(1 << 128) - 1)
+
+VIEWS: dict[str, tuple[str, Callable[[], Q]]] = {
+    "all": ("All", Q),
+    "running": ("Running", lambda: Q(status=Status.RUNNING)),
+    "attention": ("Needs attention", lambda: troubles.among(troubles.ATTENTION, troubles.reviewed())),
+    "failed": ("Failed", lambda: Q(status=Status.FAILED)),
+    "recovered": ("Recovered today", lambda: troubles.among(troubles.RECOVERED)),
+    "people": ("Waiting for people", lambda: troubles.among(troubles.PEOPLE, troubles.automatic())),
+}
+# Behind tiles and lines of the overview; among the tabs only while one looks at them.
+QUIET: dict[str, tuple[str, Callable[[], Q]]] = {
+    "waiting": ("Waiting", lambda: Q(status__in=[Status.PENDING, Status.QUEUED, Status.PAUSED])),
+    "completed": ("Completed", lambda: Q(status=Status.COMPLETED)),
+}
+
+BASKETS = f"""SELECT basket, count(*), min(began_at) FROM (SELECT basket, began_at FROM rekindle_step
+    WHERE status = 'waiting' AND basket <> '' AND kind <> 'signal' AND basket <> ALL(%s) LIMIT {COUNTED}) s
+GROUP BY basket ORDER BY 3 NULLS LAST, 1 LIMIT 50"""  # noqa: S608  (constants)
+
+PAUSES = {
+    PauseReason.SLEEP: "Sleeping",
+    PauseReason.RETRY: "Retrying",
+    PauseReason.PEND: "Pended",
+    PauseReason.SUSPENDED: "Suspended",
+    PauseReason.BLOCKED: "Blocked",
+    PauseReason.LANE: "In lane",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One workflow as the list shows it."""
+
+    workflow: Workflow
+    state: str  # names the icon and the colour
+    word: str
+    step: str
+    nth: str  # which step this is: #3, or 3/7 where the workflow tells its progress
+    error: str
+    can_recover: bool
+    can_fail: bool
+    left: bool  # it was in this view when the page was drawn, and no longer is
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    rows: list[Row]
+    older: UUID | None = None  # the id before which the next page begins
+    newer: str = ""  # how many came after these
+    count: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Basket:
+    name: str
+    count: str
+    oldest: datetime | None
+
+
+def wanted(view: str, search: Search, over: Range | None = None) -> Q:
+    """What a list shows: its view, what was searched for, and when it was asked for."""
+    within = created(over.start, over.end if over.key == "custom" else None) if over else Q()
+    return (VIEWS | QUIET)[view][1]() & search.wanted & within
+
+
+def page(wanted: Q, before: UUID | None = None) -> Page:
+    """The newest workflows, or those before an id. Ids are in the order of creation."""
+    found = _workflows().filter(wanted)
+    if before:
+        found = found.filter(pk__lt=before)
+    workflows = list(found.order_by("-pk")[: PAGE + 1])
+    rows = [_row(workflow) for workflow in workflows[:PAGE]]
+    older = rows[-1].workflow.pk if len(workflows) > PAGE else None
+    if not older and not before:
+        return Page(rows, count=_capped(len(rows)))
+    return Page(rows, older, count=_capped(_count(wanted)[0]))
+
+
+def again(wanted: Q, shown: list[UUID]) -> Page:
+    """The rows a page already shows, as they are now, in their places; and how many it does not show yet."""
+    found = _workflows().filter(pk__in=shown).order_by("-pk")
+    if wanted:
+        found = found.annotate(stays=Case(When(wanted, then=Value(True)), default=Value(False)))
+    count, new = _count(wanted, max(shown))
+    newer = f"{MOST_NEW - 1}+" if new >= MOST_NEW else str(new or "")
+    return Page([_row(workflow) for workflow in found], newer=newer, count=_capped(count))
+
+
+def one(pk: UUID) -> Row | None:
+    workflow = _workflows().filter(pk=pk).first()
+    return workflow and _row(workflow)
+
+
+def baskets() -> list[Basket]:
+    """Where something waits for people, the longest wait first."""
+    with connections[settings().database].cursor() as cursor:
+        cursor.execute(BASKETS, [troubles.automatic()])
+        return [Basket(name, _capped(count), oldest) for name, count, oldest in cursor.fetchall()]
+
+
+def export(wanted: Q) -> Iterator[tuple[Any, ...]]:
+    """A line for each workflow, newest first: nothing of what went in or came out."""
+    rows = Workflow.objects.using(settings().database).filter(wanted).order_by("-pk")[:EXPORTED]
+    return rows.values_list(*EXPORT).iterator(chunk_size=500)
+
+
+EXPORT = (
+    "id", "name", "version", "key", "generation", "status", "pause_reason", "basket", "recoveries", "recovery_attempts",
+    "created_at", "due_at", "started_at", "finished_at", "lateness",
+)  # fmt: skip
+
+
+def _count(wanted: Q, after: UUID | None = None) -> tuple[int, int]:
+    """How many there are, and how many of them came after an id; the newest are counted first, and not without end."""
+    found = Workflow.objects.using(settings().database).filter(wanted).order_by("-pk").values("pk")[: COUNTED + 1]
+    counts = found.aggregate(all=Count("pk"), new=Count("pk", filter=Q(pk__gt=after or LAST)))
+    return counts["all"], counts["new"]
+
+
+def _capped(number: int) -> str:
+    return f"{COUNTED // 1000}k+" if number > COUNTED else f"{number:,}"
+
+
+def _workflows() -> QuerySet[Workflow, Any]:
+    # On the outermost path, so that the unique index answers: inside a parallel block this names the block.
+    last_step = Step.objects.filter(workflow=OuterRef("pk"), path=".").order_by("-position")
+    return (
+        Workflow.objects.using(settings().database)
+        .select_related("worker")
+        .defer("input", "variables", "output", "error", "search", "suspects")
+        .annotate(
+            last_step=Subquery(last_step.values("name")[:1]),
+            last_position=Subquery(last_step.values("position")[:1]),
+            message=Left(KeyTextTransform("message", "error"), 200),
+        )
+    )
+
+
+def _row(workflow: Any) -> Row:
+    state, word = _state(workflow)
+    return Row(
+        workflow=workflow,
+        state=state,
+        word=word,
+        step=workflow.last_step or "",
+        nth=_nth(workflow),
+        error=_error(workflow) if workflow.status == Status.FAILED else "",
+        can_recover=state == "orphan" or workflow.status == Status.FAILED,
+        can_fail=not workflow.is_finished,
+        left=not getattr(workflow, "stays", True),
+    )
+
+
+def _error(workflow: Any) -> str:
+    """The step is named beside it; once is enough."""
+    return str(workflow.message or "").removeprefix(f"step {workflow.last_step} failed: ")
+
+
+def _nth(workflow: Any) -> str:
+    told = workflow.progress or {}
+    if told.get("total"):
+        return f"{told.get('done', 0)}/{told['total']}"
+    return f"#{workflow.last_position}" if workflow.last_position else ""
+
+
+def _state(workflow: Workflow) -> tuple[str, str]:
+    if workflow.status == Status.RUNNING and (workflow.worker is None or workflow.worker.ended_at is not None):
+        return "orphan", "Orphan"
+    if workflow.status == Status.PAUSED:
+        return "paused", PAUSES.get(PauseReason(workflow.pause_reason), "Paused") if workflow.pause_reason else "Paused"
+    return workflow.status, Status(workflow.status).label

@@ -1,0 +1,129 @@
+"""The record of every rescue: written inside the take-over, settled from the diary once its outcome is known."""
+
+from typing import Any
+
+from django.db import connections
+from django.db.models.functions import Now
+
+from workflows.conf import settings
+from workflows.takeover import MODE, PATIENT, Taken
+
+from .models import Recovery
+from .models.recovery import DetectedBy, Outcome, Reason
+
+SETTLED_AT_ONCE = 2000  # rows looked at in one go
+
+# What the mode or a policy says to leave is recorded once, and stays held.
+LEFT = f"""
+INSERT INTO rekindle_recovery_recovery (workflow_id, workflow_name, workflow_key, fence, finding, reason, detected_by, actor, note,
+    worker, worker_name, step, in_step, attempt, max_attempts, plan, outcome, last_seen_at, due_at, seconds_to_detect)
+SELECT w.id, w.name, COALESCE(w.key, ''), w.fence, CASE k.ended_why WHEN 'silent' THEN 'silent_worker' ELSE 'dead_worker' END,
+    CASE k.ended_why WHEN 'silent' THEN 'stale_detection' ELSE 'infrastructure_restart' END, %(detected_by)s, '', '',
+    k.id, k.host || ':' || k.pid, '', false, w.recovery_attempts + 1, w.max_recovery_attempts, '{{}}',
+    CASE {MODE} WHEN 'enforce' THEN 'pending' ELSE 'observed' END, k.last_seen_at,
+    CASE {MODE} WHEN 'enforce' THEN COALESCE(k.last_seen_at, k.ended_at) + COALESCE(p.stale_after, w.stale_after, 0) * interval '1 second' END,
+    EXTRACT(EPOCH FROM now() - k.last_seen_at)
+FROM rekindle_worker k JOIN rekindle_workflow w ON w.worker_id = k.id
+LEFT JOIN rekindle_policy p ON p.name = w.name LEFT JOIN rekindle_policy everyone ON everyone.name = '*'
+WHERE k.id = ANY(%(workers)s) AND k.ended_at IS NOT NULL AND {MODE} <> 'off' AND ({MODE} = 'observe' OR {PATIENT})
+ON CONFLICT (workflow_id, fence) DO NOTHING
+"""  # noqa: S608  (constants)
+
+# It runs again: the first claim after the take-over says when, and by whom.
+RESUMED = """
+UPDATE rekindle_recovery_recovery r SET resumed_at = e.at, seconds_to_resume = EXTRACT(EPOCH FROM e.at - r.detected_at)
+FROM (SELECT id, workflow_id, seq FROM rekindle_recovery_recovery
+      WHERE outcome = 'pending' AND resumed_at IS NULL AND seq IS NOT NULL AND id > %(after)s ORDER BY id LIMIT %(most)s) AS open
+CROSS JOIN LATERAL (SELECT at FROM rekindle_event
+    WHERE workflow_id = open.workflow_id AND seq > open.seq AND type IN ('workflow.recovered', 'workflow.resumed')
+    ORDER BY seq LIMIT 1) AS e
+WHERE r.id = open.id
+"""
+# Progress resets the attempts; an end of its own is one too.
+SETTLED = """
+WITH open AS (
+    SELECT id, workflow_id FROM rekindle_recovery_recovery WHERE outcome = 'pending' AND id > %(after)s ORDER BY id LIMIT %(most)s
+), known AS (
+    UPDATE rekindle_recovery_recovery r SET settled_at = now(),
+        outcome = CASE WHEN w.status = 'cancelled' THEN 'cancelled' ELSE 'recovered' END
+    FROM open LEFT JOIN rekindle_workflow w ON w.id = open.workflow_id
+    WHERE r.id = open.id AND r.seq IS NOT NULL
+      AND (w.id IS NULL OR w.finished_at IS NOT NULL OR (w.recovery_attempts = 0 AND r.resumed_at IS NOT NULL))
+)
+SELECT max(id), count(*) FROM open
+"""
+
+
+def record(taken: list[Taken], about: dict[str, str]) -> None:
+    """Called by the take-over in its own transaction. Whoever was rescued before and is here again has died again."""
+    ids = [row["id"] for row in taken]
+    again = Recovery.objects.using(settings().database).filter(workflow_id__in=ids, outcome=Outcome.PENDING)
+    again.filter(seq__isnull=False).update(outcome=Outcome.DIED_AGAIN, settled_at=Now())
+    changed = [
+        "outcome",
+        "seq",
+        "attempt",
+        "step",
+        "in_step",
+        "plan",
+        "due_at",
+        "settled_at",
+        "detected_by",
+        "actor",
+        "note",
+    ]
+    Recovery.objects.using(settings().database).bulk_create(
+        [_row(row, about) for row in taken],
+        update_conflicts=True,
+        unique_fields=["workflow_id", "fence"],
+        update_fields=[*changed, "reason"],
+    )
+
+
+def note_left(workers: list[int], detected_by: str) -> int:
+    """Record what is left as it is. Returns how many are new."""
+    with connections[settings().database].cursor() as cursor:
+        cursor.execute(LEFT, {"workers": workers, "detected_by": detected_by, "mode": settings().mode})
+        return int(cursor.rowcount)
+
+
+def settle(after: int = 0) -> int:
+    """Write what came of rescues whose outcome is open, a bounded number. Returns where the next call may go on."""
+    given = {"after": after, "most": SETTLED_AT_ONCE}
+    with connections[settings().database].cursor() as cursor:
+        cursor.execute(RESUMED, given)
+        cursor.execute(SETTLED, given)
+        last, count = cursor.fetchone()
+    return last if count == SETTLED_AT_ONCE else 0
+
+
+def _row(row: Taken, about: dict[str, str]) -> Recovery:
+    open_steps: list[dict[str, Any]] = row["open"]
+    died_in = open_steps[0]["name"] if open_steps else (row["done"] or [""])[-1]
+    ended = row["outcome"] != "released"
+    stale = row["finding"] != "dead_worker"
+    return Recovery(
+        workflow_id=row["id"],
+        workflow_name=row["name"],
+        workflow_key=row["key"] or "",
+        fence=row["fence"] - 1,
+        seq=row["seq"],
+        finding=row["finding"],
+        reason=Reason.MANUAL if about["by"] else Reason.STALE_DETECTION if stale else Reason.INFRASTRUCTURE_RESTART,
+        detected_by=about["detected_by"] or DetectedBy.OPERATOR,
+        actor=about["by"],
+        note=about["reason"],
+        worker=row["worker"],
+        worker_name=row["worker_name"],
+        step=died_in,
+        in_step=bool(open_steps),
+        attempt=row["recovery_attempts"] + (row["outcome"] == "released"),
+        max_attempts=row["max_recovery_attempts"],
+        plan={"kept": len(row["done"]), "again": open_steps},
+        outcome=Outcome.PENDING if not ended else row["outcome"],
+        last_seen_at=row["last_seen_at"],
+        detected_at=row["at"],
+        due_at=row["wake_at"],
+        settled_at=row["at"] if ended else None,
+        seconds_to_detect=(row["at"] - row["last_seen_at"]).total_seconds() if row["last_seen_at"] else None,
+    )

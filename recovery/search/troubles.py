@@ -1,0 +1,84 @@
+"""Ids of workflows in a certain trouble or place, each found through an index that holds few rows: what is well costs nothing."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q
+from django.db.models.expressions import RawSQL
+
+from workflows.baskets import RESERVED, kind_of
+from workflows.claiming import PAUSED
+from workflows.conf import settings
+
+from ..checking import REVIEWED
+from ..late import DUE_NAMES, GRACE
+
+LOOKED_AT = 5000  # of the newest failures, for what no index knows
+
+_PENDED = "SELECT workflow_id FROM rekindle_step WHERE status = 'waiting' AND basket <> ''"
+
+ORPHAN = """SELECT w.id FROM rekindle_workflow w LEFT JOIN rekindle_worker k ON k.id = w.worker_id
+    WHERE w.status = 'running' AND (k.id IS NULL OR k.ended_at IS NOT NULL)"""
+OVERDUE = f"""SELECT w.id FROM (WITH RECURSIVE {DUE_NAMES} SELECT name FROM names
+        WHERE name IS NOT NULL AND NOT {PAUSED.format(name="names.name")}) d
+    CROSS JOIN generate_series(0, 4) AS level CROSS JOIN LATERAL (
+        SELECT id FROM rekindle_workflow WHERE name = d.name AND priority = level AND pause_reason <> 'blocked'
+          AND status <> 'running' AND wake_at <= now() - {GRACE} * interval '1 second') w"""  # noqa: S608  (constants)
+LATE = f"{OVERDUE} UNION ALL SELECT id FROM rekindle_workflow WHERE lateness >= 60 AND lateness > {GRACE}"  # noqa: S608
+HELD = f"{_PENDED} AND basket = ANY(%s)"
+UNCERTAIN = f"{HELD} AND error ->> 'type' = 'Crashed'"
+BLOCKED = "SELECT id FROM rekindle_workflow WHERE pause_reason = 'blocked'"
+GIVEN_UP = f"""SELECT id FROM (SELECT id, error FROM rekindle_workflow WHERE status = 'failed'
+        ORDER BY finished_at DESC LIMIT {LOOKED_AT}) w
+    WHERE error ->> 'type' = 'RecoveryFailed' AND NOT error ? 'discarded'"""  # noqa: S608  (constants)
+CORRUPT = "SELECT id FROM rekindle_workflow WHERE pause_reason = 'suspended' AND error ->> 'type' = 'CorruptState'"
+OVERRUNNING = """SELECT w.id FROM rekindle_workflow w LEFT JOIN rekindle_policy p ON p.name = w.name
+    WHERE w.worker_id IS NOT NULL AND COALESCE(p.on_run_limit, 'flag') <> 'extend'
+      AND w.running_at < now() - COALESCE(p.run_limit, w.run_limit) * interval '1 second'"""
+ATTENTION = " UNION ALL ".join([ORPHAN, HELD, BLOCKED, GIVEN_UP, CORRUPT, OVERRUNNING, OVERDUE])
+
+PEOPLE = f"{_PENDED} AND kind <> 'signal' AND basket <> ALL(%s)"
+BASKET = f"{_PENDED} AND basket = %s"
+RECOVERED = """SELECT workflow_id FROM rekindle_recovery_recovery
+    WHERE outcome = 'recovered' AND settled_at >= date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'"""
+
+# What stands at a step: it runs, tries again, or failed there.
+_STANDING = f"""(SELECT id, error FROM rekindle_workflow WHERE worker_id IS NOT NULL
+    UNION ALL SELECT id, error FROM rekindle_workflow WHERE pause_reason IN ('retry', 'blocked', 'suspended')
+    UNION ALL (SELECT id, error FROM rekindle_workflow WHERE status = 'failed' ORDER BY finished_at DESC LIMIT {LOOKED_AT})) w"""  # noqa: S608
+STEP = f"""{_PENDED} AND name = %(step)s UNION ALL SELECT w.id FROM {_STANDING} WHERE EXISTS (
+    SELECT FROM rekindle_step s WHERE s.workflow_id = w.id AND s.name = %(step)s AND s.status NOT IN ('done', 'dropped'))"""  # noqa: S608
+ERROR = f"""SELECT w.id FROM {_STANDING} WHERE w.error ->> 'type' = %(error)s OR EXISTS (
+    SELECT FROM rekindle_step s WHERE s.workflow_id = w.id AND s.status NOT IN ('done', 'dropped') AND s.error ->> 'type' = %(error)s)"""  # noqa: S608
+WORKER = "SELECT w.id FROM rekindle_worker k JOIN rekindle_workflow w ON w.worker_id = k.id WHERE k.host = %s"
+
+
+def among(query: str, *given: Any) -> Q:
+    return Q(pk__in=RawSQL(query, given))  # noqa: S611  (one of the constants above)
+
+
+def named(query: str, given: Mapping[str, str]) -> Q:
+    ordered: list[str] = []
+    for name, value in given.items():
+        ordered += [value] * query.count(f"%({name})s")
+        query = query.replace(f"%({name})s", "%s")
+    return among(query, *ordered)
+
+
+def reviewed() -> list[str]:
+    return sorted(basket for basket in _baskets() if kind_of(basket) in REVIEWED)
+
+
+def automatic() -> list[str]:
+    """Baskets out of which nobody has to help."""
+    return sorted(basket for basket in _baskets() if kind_of(basket) == "retry")
+
+
+def _baskets() -> set[str]:
+    return {*RESERVED, *(settings().baskets or ())}
+
+
+def first_id(milliseconds: int) -> UUID:
+    """The first id that could be made at a moment: they begin with it."""
+    return UUID(int=min(max(milliseconds, 0), (1 << 48) - 1) << 80)

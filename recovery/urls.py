@@ -1,0 +1,27 @@
+"""The operator's pages. Everything but `healthz` asks for a login and a permission."""
+
+from django.urls import path, re_path
+
+from . import views
+
+app_name = "rekindle"
+
+urlpatterns = [
+    path("", views.overview, name="overview"),
+    path("rail", views.rail, name="rail"),
+    path("workflows/", views.workflows, name="workflows"),
+    path("workflows.csv", views.workflows_csv, name="workflows_csv"),
+    path("workflows/<uuid:pk>/ask/<slug:act>", views.ask, name="ask"),
+    path("workflows/<uuid:pk>/", views.workflow, name="workflow"),
+    path("workflows/<uuid:pk>/payload/<slug:what>.json", views.payload, name="payload"),
+    path("workflows/ask/<slug:act>", views.ask, name="ask_many"),
+    path("names/<path:name>/", views.name, name="name"),
+    path("recovery/", views.recovery, name="recovery"),
+    path("recovery/mode", views.change_mode, name="change_mode"),
+    path("recovery/rules/<int:pk>", views.change_rule, name="change_rule"),
+    path("workers/", views.workers, name="workers"),
+    path("audit/", views.audit, name="audit"),
+    path("audit.csv", views.audit_csv, name="audit_csv"),
+    re_path(r"^charts/(?P<name>[\w-]+)\.(?P<form>json|csv|html)$", views.chart, name="chart"),
+    path("healthz", views.healthz, name="healthz"),
+]

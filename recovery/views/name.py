@@ -1,0 +1,80 @@
+"""One name: how it does, and what stops the bleeding."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from workflows.conf import settings
+from workflows.errors import Refused
+from workflows.models import Policy
+
+from .. import frame, ranges, tuning
+from ..etag import polled
+from ..forms import PolicyForm, complaint
+from ..queries.name import Named, named
+from .door import CONFIGURE, SEE, is_htmx, needs
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def name(request: HttpRequest, name: str) -> HttpResponseBase:
+    return _change(request, name) if request.method == "POST" else _show(request, name)
+
+
+@needs(SEE)
+@polled
+def _show(request: HttpRequest, name: str) -> HttpResponse:
+    if is_htmx(request):
+        return render(request, "rekindle/name.html#living", _seen(request, name))
+    return _page(request, name)
+
+
+@needs(SEE, CONFIGURE)
+def _change(request: HttpRequest, name: str) -> HttpResponse:
+    form = PolicyForm(request.POST, instance=Policy(name=name))
+    if not form.is_valid():
+        return _page(request, name, form, complaint(form))
+    _seen(request, name)  # nobody makes a policy for a name that does not exist
+    changes = {field: value for field, value in form.cleaned_data.items() if field != "reason"}
+    try:
+        tuning.tune_policy(
+            name,
+            changes,
+            by=request.user.get_username(),
+            reason=form.cleaned_data["reason"],
+            seen=request.POST.get("seen", ""),
+        )
+    except Refused as refusal:
+        return _page(request, name, form, str(refusal))
+    messages.success(request, f"The policy of {name} is in force.")
+    return redirect("rekindle:name", name)
+
+
+def _page(request: HttpRequest, name: str, form: PolicyForm | None = None, refusal: str = "") -> HttpResponse:
+    context = _seen(request, name)
+    policy = context["seen"].policy
+    kept = {field: policy[field] for field in PolicyForm.Meta.fields} if policy else {}
+    more = {
+        "form": form or PolicyForm(initial=kept, instance=Policy(name=name)),
+        "refusal": refusal,
+        "may_configure": request.user.has_perm(CONFIGURE),
+        "settings": settings(),
+    }
+    crumbs = [("Workflows", reverse("rekindle:workflows"))]
+    around = frame.around(request, "workflows", name, crumbs=crumbs, range=context["over"])
+    return render(request, "rekindle/name.html", around | context | more, status=409 if refusal else 200)
+
+
+def _seen(request: HttpRequest, name: str) -> dict[str, Any]:
+    try:
+        over = ranges.asked(request.GET)
+    except ValueError as refusal:
+        raise Http404(str(refusal)) from None
+    seen: Named | None = named(name, over) if len(name) <= 100 and "\0" not in name and name != "*" else None
+    if seen is None or not seen.known:
+        raise Http404("No workflow has this name, and no worker has code for it.")
+    return {"seen": seen, "over": over, "words": over.words, "here": request.get_full_path()}

@@ -1,0 +1,36 @@
+// Links marked data-dialog open in the one <dialog>; without this script they are pages. Menus close when one looks away.
+(() => {
+  const dialog = document.getElementById("dialog"), body = document.getElementById("dialog-body");
+  let opener = null;
+
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[data-dialog]");
+    if (link && !event.metaKey && !event.ctrlKey && !event.shiftKey) {
+      event.preventDefault();
+      opener = link.id || link.closest("[id]")?.id;
+      htmx.ajax("GET", link.href, { source: body, target: body, swap: "innerHTML" });
+    }
+    if (event.target.closest?.("#dialog [data-close]")) { event.preventDefault(); dialog.close(); }
+    if (event.target === dialog) dialog.close(); // the backdrop
+    document.querySelectorAll("details.menu[open]").forEach((menu) => { if (!menu.contains(event.target)) menu.open = false; });
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    document.querySelectorAll("details.menu[open]").forEach((menu) => { menu.open = false; menu.querySelector("summary").focus(); });
+  });
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (event.detail.target === body && !dialog.open) { dialog.showModal(); body.querySelector("[autofocus]")?.focus(); }
+  });
+  // An answer that was not drawn into the dialog ends it: the page shows the present truth, a toast says what happened.
+  document.addEventListener("htmx:afterRequest", (event) => {
+    const { elt, target, xhr } = event.detail;
+    if (elt.closest?.("#dialog") && elt !== body && ((target !== body && xhr.status && xhr.status < 500) || xhr.status === 204)) dialog.close();
+  });
+  dialog.addEventListener("close", () => {
+    body.replaceChildren();
+    const back = opener && document.getElementById(opener);
+    if (back) (back.matches("a, button, [tabindex]") ? back : back.querySelector("a, button"))?.focus();
+    opener = null;
+    rekindle.refresh();
+  });
+})();

@@ -1,0 +1,1 @@
+"""Folders are rooms, files are behaviours."""

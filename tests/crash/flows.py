@@ -1,0 +1,82 @@
+"""Workflows that are made to die in a certain place."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from django.db import connection
+
+from tests.workflows.flows import note
+from workflows import Run, workflow
+
+
+def first(word: str) -> bool:
+    """Note it, and say whether that was the first time. By the ledger: a start that died with its worker may be untold."""
+    before = Path(os.environ["LEDGER"]).read_text().split()
+    return note(word) not in before
+
+
+@workflow("branches")
+def branches(run: Run, slow: list[str], after: float = 0) -> list[Any]:
+    """Three branches, those named take their time, and a step after the join."""
+
+    def branch(name: str) -> Any:
+        def body() -> str:
+            time.sleep(60 if first(f"{name}:begun") and name in slow else 0)
+            return note(f"{name}:ended")
+
+        return lambda r: r.step(body, name=name)
+
+    def last() -> str:
+        time.sleep(after if first("after:begun") else 0)
+        return note("after:ended")
+
+    done = run.parallel("route_1", {name: branch(name) for name in ("a", "b", "c")})
+    return [*done, run.step(last, name="after")]
+
+
+@workflow("brief")
+def brief(run: Run, tag: str = "t", fails: bool = False) -> str:
+    """A step, a short sleep, a step, an end."""
+    run.step(note, f"{tag}:before", name="before")
+    run.sleep(0.05)
+    run.step(note, f"{tag}:after", name="after")
+    if fails:
+        raise ValueError("as it was told to")
+    return tag
+
+
+@workflow("forks")
+def forks(run: Run) -> str:
+    """Its body leaves a child behind that outlives the worker."""
+
+    def body() -> str:
+        if not first("forks"):
+            return note("done")
+        child = os.fork()
+        if child == 0:
+            time.sleep(600)
+            os._exit(0)
+        note(f"child:{child}")
+        time.sleep(60)
+        return "never"
+
+    return str(run.step(body, name="body"))
+
+
+@workflow("books")
+def books(run: Run) -> None:
+    """Takes its time inside the transaction of an atomic step, the first time."""
+
+    def book() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("INSERT INTO crash_effects (workflow_id) VALUES (%s)", [run.id])
+        time.sleep(2.5 if first("booked") else 0)
+
+    run.step(book, name="book", atomic=True)
+
+
+@workflow("herd")
+def herd(run: Run, tag: str = "") -> None:
+    run.step(int, name="s")

@@ -1,0 +1,227 @@
+"""Roll-ups: what is kept equals what is there, however late and however often it is counted."""
+
+import threading
+import time
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from recovery import histogram, retention, rollup
+from recovery.counts import summed
+from recovery.models import MetricMinute
+from recovery.queries.figures import series, span
+from recovery.ranges import Range
+from tests.factories import RecoveryFactory, WorkerFactory, WorkflowFactory
+from workflows.models import Workflow
+
+pytestmark = pytest.mark.django_db
+
+
+def ago(**away):
+    return timezone.now() - timedelta(**away)
+
+
+def last(**away):
+    return Range("custom", ago(**away), timezone.now())
+
+
+def roll(budget=30.0):
+    return rollup.roll_up("scheduled task", time.monotonic() + budget)
+
+
+def ended(status="completed", minutes=10.0, took=1.0, **fields):
+    """One that ended so long ago, having taken so many seconds."""
+    at = ago(minutes=minutes)
+    return WorkflowFactory(
+        **{status: True}, finished_at=at, due_at=at - timedelta(seconds=took), wake_at=None, **fields
+    )
+
+
+def facts(counts):
+    return {name: getattr(counts, name) for name in (*rollup.COUNTS, "took", "resume")}
+
+
+def history():
+    for minutes in (3, 10, 10, 45, 90, 60 * 26):
+        ended(minutes=minutes)
+    ended("failed", 10)
+    ended("cancelled", 20, name="other")
+    ended(minutes=30, recoveries=1, name="other")
+    WorkflowFactory(running=True, started_at=ago(minutes=15), lateness=400)
+    RecoveryFactory(recovered=True, settled_at=ago(minutes=12))
+    RecoveryFactory(gave_up=True, settled_at=ago(minutes=13))
+    RecoveryFactory(outcome="died_again", settled_at=ago(minutes=14))
+
+
+@pytest.mark.parametrize("away", [{"minutes": 15}, {"hours": 1}, {"hours": 24}, {"days": 7}, {"days": 30}])
+def test_what_is_kept_equals_a_direct_count(away):
+    history()
+    over = last(**away)
+    direct = summed(series(over))
+
+    roll()
+
+    assert MetricMinute.objects.exclude(name="").exists()
+    assert facts(summed(series(over))) == facts(direct)
+
+
+def test_the_figures_are_those_of_the_rows():
+    history()
+    roll()
+
+    counts = summed(series(last(hours=2)))
+
+    assert (counts.completed, counts.rescued, counts.failed, counts.cancelled) == (6, 1, 1, 1)
+    assert (counts.recovered, counts.unrecovered, counts.given_up, counts.late) == (1, 2, 1, 1)
+    assert counts.started == Workflow.objects.count()
+    assert counts.success == 6 / 7
+    assert counts.pth("took", 0.5) == pytest.approx(1.25)
+    assert 1.35 <= counts.pth("resume", 0.5) <= 1.5
+
+
+def test_each_name_is_counted_for_itself():
+    history()
+    roll()
+
+    other = summed(series(last(hours=2), scope="other"))
+
+    assert (other.completed, other.cancelled, other.failed) == (1, 1, 0)
+
+
+def test_the_minute_that_runs_is_counted_live():
+    roll()
+    ended(minutes=0)
+
+    assert summed(series(last(minutes=15))).completed == 1
+    assert not MetricMinute.objects.filter(completed__gt=0).exists()
+
+
+def test_counting_again_changes_nothing():
+    history()
+    roll()
+    before = list(MetricMinute.objects.order_by("grain", "minute", "name").values())
+
+    roll()
+
+    after = list(MetricMinute.objects.order_by("grain", "minute", "name").values())
+    sampled = {"running", "waiting", "due", "oldest"}
+    assert [
+        {k: v for k, v in row.items() if k not in sampled} for row in after if row["minute"] <= before[-1]["minute"]
+    ]
+    assert {(r["grain"], r["minute"], r["name"], r["completed"]) for r in before} <= {
+        (r["grain"], r["minute"], r["name"], r["completed"]) for r in after
+    }
+
+
+def test_what_commits_late_is_counted_by_the_next_run():
+    roll()
+    ended(minutes=3)
+
+    roll()
+
+    assert MetricMinute.objects.filter(grain=60, name="", completed=1).count() == 1
+
+
+def test_what_was_revived_is_no_longer_counted_as_failed():
+    one = ended("failed", 3)
+    roll()
+    Workflow.objects.filter(pk=one.pk).update(status="queued", finished_at=None, wake_at=timezone.now())
+
+    roll()
+
+    assert not MetricMinute.objects.filter(failed__gt=0).exists()
+
+
+def test_whoever_is_killed_while_catching_up_leaves_the_rest_to_the_next(monkeypatch):
+    """In bounded steps, each kept for itself."""
+    ended(minutes=60 * 30)
+    steps = iter([rollup._count, rollup._count])
+    monkeypatch.setattr(rollup, "_count", lambda start, end: next(steps)(start, end))
+
+    with pytest.raises(StopIteration):
+        roll()
+    reached = MetricMinute.objects.filter(grain=60, name="").latest("minute").minute
+    monkeypatch.undo()
+    roll()
+
+    assert reached < ago(hours=12)
+    assert MetricMinute.objects.filter(grain=60, name="").latest("minute").minute > ago(minutes=3)
+    assert summed(series(last(days=2))).completed == 1
+
+
+def test_a_run_whose_time_is_up_says_what_it_left():
+    ended(minutes=60)
+
+    assert roll(budget=-1).note == {"left": "65 min"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_at_once_count_as_one():
+    history()
+    over = last(hours=2)
+    direct = facts(summed(series(over)))
+    failures = []
+
+    def run():
+        try:
+            roll()
+        except Exception as error:
+            failures.append(error)
+        finally:
+            connection.close()
+
+    both = [threading.Thread(target=run) for _ in range(2)]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join()
+
+    assert failures == []
+    assert facts(summed(series(over))) == direct
+
+
+def test_every_minute_has_a_row_however_quiet_and_the_newest_a_sample():
+    ended(minutes=20)
+    WorkflowFactory(running=True)
+    WorkflowFactory()
+    roll()
+
+    rows = MetricMinute.objects.filter(grain=60, name="").order_by("minute")
+
+    assert len(rows) >= 20
+    newest = rows.last()
+    assert (newest.running, newest.waiting, newest.due) == (1, 1, 1)
+    assert newest.oldest > 0
+
+
+def test_figures_are_forgotten_after_a_year_and_a_bit():
+    for days in (399, 401):
+        for grain in (60, 3600):
+            MetricMinute.objects.create(grain=grain, minute=ago(days=days))
+
+    tally = retention.forget("scheduled task", time.monotonic() + 10)
+
+    assert tally.note["figures"] == 2
+    assert MetricMinute.objects.count() == 2
+
+
+def test_percentiles_are_read_between_the_bounds():
+    assert histogram.percentile([0, 10, 0], 0.5, (1, 2)) == 1.5
+    assert histogram.percentile([0, 0, 4], 0.5, (1, 2)) == 2
+    assert histogram.percentile([0, 0, 0], 0.5, (1, 2)) is None
+    assert histogram.percentile(None, 0.5, (1, 2)) is None
+
+
+def test_a_month_is_few_buckets():
+    assert len(span(last(days=30)).moments) <= 120
+    assert len(span(last(days=30), twice=True).moments) <= 240
+
+
+def test_workers_mark_the_charts(client, admin_client):
+    WorkerFactory(dead=True, host="host-9", last_seen_at=ago(minutes=5), started_at=ago(days=2))
+
+    figure = admin_client.get("/charts/throughput.json?range=1h").json()
+
+    assert "host-9 died" in [word["text"] for word in figure["layout"]["annotations"]]

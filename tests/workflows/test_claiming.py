@@ -1,0 +1,167 @@
+"""Who gets what: one winner each, names in turns, limits kept, the dead take nothing."""
+
+import threading
+
+import pytest
+from django.db import connection, transaction
+from django.db.models.functions import Now
+
+from workflows import start, start_many
+from workflows.claiming import why_not_claimed
+from workflows.inline import InlineConnection
+from workflows.models import Event, Policy, Worker, Workflow
+
+from .hands import hands
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_claim_raises_the_fence_and_empties_the_alarm():
+    start("three")
+
+    with hands() as claimer:
+        claimer.claim(5)
+
+    workflow = Workflow.objects.get()
+    assert (workflow.status, workflow.worker_id, workflow.fence, workflow.wake_at) == (
+        "running",
+        claimer.worker,
+        1,
+        None,
+    )
+    assert Event.objects.get(seq=2).type == "workflow.started"
+
+
+def test_never_more_is_claimed_than_there_are_free_slots():
+    start_many("three", [{"tag": str(n)} for n in range(10)])
+
+    with hands() as claimer:
+        assert len(claimer.claim(3)) == 3
+
+    assert Workflow.objects.filter(status="running").count() == 3
+
+
+def test_a_worker_that_was_ended_claims_nothing():
+    """◆ Otherwise a killed worker's claim commits after the sweep and is held for ever."""
+    start("three")
+    with hands() as claimer:
+        Worker.objects.update(ended_at=Now())
+
+        assert claimer.claim(5) == []
+
+    assert Workflow.objects.get().worker is None
+
+
+def test_a_claim_waits_for_a_sweep_that_has_locked_its_worker_and_then_takes_nothing():
+    """◆ The sweep locks the worker's row for update before it looks."""
+    start("three")
+    taken = []
+    with hands() as claimer:
+        locker = connection.cursor()
+        locker.execute("BEGIN")
+        locker.execute("SELECT FROM rekindle_worker WHERE id = %s FOR UPDATE", [claimer.worker])
+        thread = threading.Thread(target=lambda: taken.append(claimer.claim(5)))
+        thread.start()
+        thread.join(0.3)
+        assert taken == []
+
+        locker.execute("UPDATE rekindle_worker SET ended_at = now() WHERE id = %s", [claimer.worker])
+        locker.execute("COMMIT")
+        thread.join(10)
+
+    assert taken == [[]]
+    assert Workflow.objects.get().worker is None
+
+
+def test_a_backlog_of_one_name_does_not_keep_others_waiting():
+    """I11: names take turns."""
+    start_many("three", [{"tag": str(n)} for n in range(200)])
+    start("naps")
+
+    with hands() as claimer:
+        names = {held.name for held in claimer.claim(16)}
+
+    assert names == {"three", "naps"}
+
+
+def test_a_higher_priority_goes_first_within_a_name():
+    start_many("three", [{"tag": str(n)} for n in range(5)], priority="low")
+    start("three", {"tag": "now"}, priority="critical")
+
+    with hands() as claimer:
+        assert claimer.claim(1)[0].input == {"tag": "now"}
+
+
+def test_racing_claims_never_pass_a_limit():
+    """◆ A count in the locking statement is too old: limit 3 became 5."""
+    Policy.objects.create(name="three", concurrency=3)
+    start_many("three", [{"tag": str(n)} for n in range(60)])
+    gate = threading.Barrier(6)
+
+    def race():
+        with hands() as claimer:
+            gate.wait()
+            for _ in range(10):
+                claimer.claim(4)
+        connection.close()
+
+    threads = [threading.Thread(target=race) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+
+    assert Workflow.objects.filter(worker__isnull=False).count() == 3
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [({"paused": True}, "policy paused"), ({"concurrency": 1}, "limit reached")],
+)
+def test_the_reason_why_a_due_workflow_is_not_claimed_is_the_claims_own(policy, reason):
+    Policy.objects.create(name="three", **policy)
+    start_many("three", [{"tag": "a"}, {"tag": "b"}])
+    with hands() as claimer:
+        Worker.objects.update(knows={"three": [1, "x"]})
+        claimer.claim(5)
+
+        left = Workflow.objects.filter(worker=None).first()
+        assert claimer.claim(5) == []
+        assert why_not_claimed(InlineConnection(), left.pk) == reason
+
+
+def test_code_that_no_worker_has_is_the_reason_why_it_waits():
+    """C8: blocked, visible, no attempt burned."""
+    workflow = start("three")
+    Workflow.objects.update(version=7)
+
+    with hands() as claimer:
+        assert claimer.claim(5) == []
+        assert why_not_claimed(InlineConnection(), workflow.pk) == "no worker has this code"
+
+
+def test_a_start_rolls_back_with_its_callers_transaction():
+    def start_and_fail():
+        with transaction.atomic():
+            start("three")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        start_and_fail()
+
+    assert not Workflow.objects.exists()
+
+
+def test_a_claim_of_which_the_worker_never_heard_is_given_back():
+    """I1: committed, but only the connection died; the worker lives, so no sweep would ever find it."""
+    start_many("three", [{"tag": "heard"}, {"tag": "unheard"}])
+    with hands() as claimer:
+        heard, unheard = claimer.claim(2)
+
+        assert claimer.give_back_unheard([heard.id]) == 1
+
+        given = Workflow.objects.get(pk=unheard.id)
+        assert (given.status, given.worker, given.recovery_attempts) == ("queued", None, 0)
+        assert Workflow.objects.get(pk=heard.id).worker_id == claimer.worker
+        assert given.events.last().type == "workflow.handed_back"
+        assert [held.id for held in claimer.claim(2)] == [unheard.id]

@@ -1,0 +1,82 @@
+"""Waits: each belongs to a step, its deadline is written once, and nothing but its end lets the path go on."""
+
+import pytest
+
+from workflows import Run, pend, pend_again, verbs, workflow
+from workflows.models import Step
+from workflows.testing import rehearse
+
+from . import flows
+
+pytestmark = pytest.mark.django_db
+
+
+@workflow("fails_then_pends")
+def fails_then_pends(run: Run, answer: str) -> object:
+    def body() -> object:
+        flows.calls.append(f"try {run.attempt}")
+        if run.attempt == 1:
+            raise ValueError("once")
+        return {"pend": pend("desk", "kept"), "again": pend_again("desk")}[answer] if run.attempt == 2 else "third"
+
+    return run.step(body, name="body", retries=3)
+
+
+@workflow("swallows_values")
+def swallows_values(run: Run, what: str) -> object:
+    run.step(lambda: verbs.pause(run.id, by="ann").seq, name="act")
+    try:
+        {
+            "now": run.now,
+            "receive": lambda: run.receive("x"),
+            "set": lambda: run.set(x=1),
+            "sleep": lambda: run.sleep(1),
+        }[what]()
+    except BaseException:
+        flows.calls.append("swallowed")
+    return "ran on"
+
+
+@pytest.mark.parametrize(("answer", "output"), [("pend", "kept"), ("again", "third")])
+def test_the_deadline_of_an_earlier_retry_does_not_end_a_pend(answer, output):
+    """I2: only a person ends it; a wake for another reason finds it waiting."""
+    flows.calls.clear()
+    rehearsal = rehearse("fails_then_pends", answer=answer)
+    assert rehearsal.to_end().basket == "desk"
+    assert Step.objects.get().wake_at is None
+
+    verbs.pause(rehearsal.workflow.pk, by="ann")
+    rehearsal.resume()
+    assert rehearsal.to_end().basket == "desk"
+    assert flows.calls == ["try 1", "try 2"]
+
+    rehearsal.resume()
+    assert rehearsal.to_end().output == output
+
+
+def test_the_deadline_of_a_sleep_is_written_once_also_when_its_holder_sees_it_end():
+    """◆ Deadlines are written once."""
+
+    @workflow("short_sleep_beside_work")
+    def short_sleep_beside_work(run: Run) -> None:
+        def works(run: Run) -> None:
+            run.step(lambda: deadline.append(Step.objects.get(kind="sleep").wake_at), name="look")
+            run.sleep(5)
+
+        run.parallel("both", sleeps=lambda run: run.sleep(0), works=works)
+
+    deadline: list[object] = []
+    rehearse("short_sleep_beside_work").to_end()
+
+    assert Step.objects.get(path=".both.sleeps.").wake_at == deadline[0]
+
+
+@pytest.mark.parametrize("what", ["now", "receive", "set", "sleep"])
+def test_a_request_to_stop_cannot_be_swallowed(what):
+    """Stops are sticky, wherever a path meets them."""
+    flows.calls.clear()
+
+    paused = rehearse("swallows_values", what=what).turn()
+
+    assert (paused.status, paused.pause_reason) == ("paused", "suspended")
+    assert flows.calls == ["swallowed"]
