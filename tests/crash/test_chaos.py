@@ -34,6 +34,11 @@ def chaos(outside):
         process.communicate()
 
 
+def await_their_end(pids):
+    """The killed are gone once init has reaped them, a moment after the one who killed them."""
+    until(lambda: not any(lives(pid) for pid in pids), "the workers of chaos are gone")
+
+
 def lives(pid):
     try:
         os.kill(pid, 0)
@@ -55,7 +60,7 @@ def test_a_short_storm_breaks_no_promise(chaos):
     assert verdict["broken"] == []
     assert (verdict["done"], verdict["open"]) == (120, 0)
     assert sum(verdict["blows"].values()) > 0
-    assert not any(lives(pid) for pid in Worker.objects.values_list("pid", flat=True))
+    await_their_end(Worker.objects.values_list("pid", flat=True))
 
 
 def test_chaos_keeps_its_hands_off_other_peoples_work(chaos):
@@ -76,8 +81,7 @@ def test_the_workers_of_chaos_end_with_it_even_if_it_is_killed(chaos):
 
     os.kill(process.pid, signal.SIGKILL)
 
-    pids = list(Worker.objects.values_list("pid", flat=True))
-    until(lambda: not any(lives(pid) for pid in pids), "they are gone")
+    await_their_end(Worker.objects.values_list("pid", flat=True))
 
 
 @pytest.mark.proof
