@@ -7,9 +7,11 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from workflows import start, start_many
-from workflows.claiming import why_not_claimed
+from workflows.claiming import FREE, why_not_claimed
+from workflows.connections import connect_engine
 from workflows.inline import InlineConnection
 from workflows.models import Event, Policy, Worker, Workflow
+from workflows.moves import APPLY
 
 from .hands import hands
 
@@ -165,3 +167,30 @@ def test_a_claim_of_which_the_worker_never_heard_is_given_back():
         assert Workflow.objects.get(pk=heard.id).worker_id == claimer.worker
         assert given.events.last().type == "workflow.handed_back"
         assert [held.id for held in claimer.claim(2)] == [unheard.id]
+
+
+@pytest.mark.parametrize("rows", [0, 1, 60])
+def test_whatever_the_size_of_the_table_was_when_it_was_planned_only_what_is_taken_is_read(rows):
+    """Plans are kept: one that reads the whole table would be kept while it grows a thousandfold."""
+    start_many("three", [{"tag": str(n)} for n in range(rows)])
+    claim = {"worker": 1, "known": "[]", "slots": 4, "share": 4}
+    journal = {"worker": 1, "rows": "[]", "steps": "[]", "events": "[]"}
+
+    with connect_engine("rekindle test", by_key=True) as engine:
+        engine.execute("VACUUM ANALYZE rekindle_workflow")
+        plans = [engine.execute(f"EXPLAIN (FORMAT JSON) {query}", given).fetchone()[0] for query, given in (
+            (FREE.replace("{alone}", ""), claim), (APPLY, journal),
+        )]  # fmt: skip
+
+    scans = [
+        node for plan in plans for node in nodes(plan[0]["Plan"]) if node.get("Relation Name") == "rekindle_workflow"
+    ]
+    reads = [node for node in scans if node["Node Type"] != "ModifyTable"]
+    assert len(reads) == 4
+    assert all("Index Cond" in node or "Recheck Cond" in node for node in reads), reads
+
+
+def nodes(plan):
+    yield plan
+    for inner in plan.get("Plans", ()):
+        yield from nodes(inner)
