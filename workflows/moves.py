@@ -166,15 +166,16 @@ WITH mine AS MATERIALIZED (
     INSERT INTO rekindle_step AS old (
         workflow_id, path, position, name, occurrence, kind, status, response, attempt, failures, on_crash, idempotent,
         fence, began_at, ended_at, wake_at, basket, result, error)
-    SELECT s.id, s.path, s.position, s.name, s.occurrence, s.kind, s.status, s.response, s.attempt, s.failures, s.on_crash,
-        s.idempotent, s.fence, clock_timestamp() - s.seconds * interval '1 second',
+    SELECT s.id, COALESCE(s.path, '.'), s.position, s.name, COALESCE(s.occurrence, 1), COALESCE(s.kind, 'step'), s.status,
+        COALESCE(s.response, ''), s.attempt, COALESCE(s.failures, 0), COALESCE(s.on_crash, 'rerun'),
+        COALESCE(s.idempotent, false), mine.fence, clock_timestamp() - s.seconds * interval '1 second',
         CASE WHEN s.status IN ('done', 'failed') THEN clock_timestamp() END,
-        COALESCE(s.wake_at, now() + s.wake_in * interval '1 second'), s.basket, s.result::jsonb, s.error::jsonb
+        COALESCE(s.wake_at, now() + s.wake_in * interval '1 second'), COALESCE(s.basket, ''), s.result::jsonb, s.error::jsonb
     FROM json_to_recordset(%(steps)s::json) AS s(
         id uuid, path text, position int, name text, occurrence int, kind text, status text, response text, attempt int,
-        failures int, on_crash text, idempotent bool, fence bigint, seconds float8, wake_in float8, wake_at timestamptz, basket text,
+        failures int, on_crash text, idempotent bool, seconds float8, wake_in float8, wake_at timestamptz, basket text,
         result text, error text)
-    JOIN mine ON mine.id = s.id
+    CROSS JOIN LATERAL (SELECT fence FROM mine WHERE id = s.id LIMIT 1) AS mine  -- in the order in which they ended
     ON CONFLICT (workflow_id, path, position) DO UPDATE SET
         status = EXCLUDED.status, response = EXCLUDED.response, attempt = EXCLUDED.attempt,
         failures = EXCLUDED.failures, fence = EXCLUDED.fence, began_at = EXCLUDED.began_at, ended_at = EXCLUDED.ended_at,
@@ -184,14 +185,15 @@ WITH mine AS MATERIALIZED (
     RETURNING 1
 ), told AS (
     INSERT INTO rekindle_event (workflow_id, seq, type, fence, worker, path, step, attempt, seconds, data)
-    SELECT e.id, mine.seq + e.k, e.type, e.fence, %(worker)s, e.path, e.step, e.attempt, e.seconds, e.data::jsonb
+    SELECT e.id, mine.seq + e.k, e.type, mine.fence, %(worker)s, COALESCE(e.path, ''), COALESCE(e.step, ''), e.attempt,
+        e.seconds, e.data::jsonb
     FROM json_to_recordset(%(events)s::json) AS e(
-        id uuid, k int, type text, fence bigint, path text, step text, attempt int, seconds float8, data text)
-    JOIN mine ON mine.id = e.id
+        id uuid, k int, type text, path text, step text, attempt int, seconds float8, data text)
+    CROSS JOIN LATERAL (SELECT fence, seq FROM mine WHERE id = e.id LIMIT 1) AS mine
     RETURNING 1
 ), moved AS (
     UPDATE rekindle_workflow w SET
-        seq = w.seq + a.events, applied = GREATEST(w.applied, a.n), fence = w.fence + a.raises,
+        seq = w.seq + a.events, applied = GREATEST(w.applied, a.n), fence = w.fence + COALESCE(a.raises, 0),
         variables = CASE WHEN a.variables IS NULL THEN w.variables ELSE w.variables || a.variables::jsonb END,
         progress = COALESCE(a.progress::jsonb, w.progress),
         ticket = COALESCE(a.ticket, w.ticket),
