@@ -58,7 +58,7 @@ class Batch(models.Model):
         indexes = [models.Index(fields=["id"], name="rekindle_batch_open", condition=Q(state__in=OPEN))]
 
     def __str__(self) -> str:
-        return f"{self.act} {self.total:,} workflow{'' if self.total == 1 else 's'}"
+        return f"{self.pk}: {self.act} {self.total:,} workflow{'' if self.total == 1 else 's'}"
 
     @property
     def is_open(self) -> bool:
