@@ -115,10 +115,10 @@ def summary(act: Act, foreseen: list[Foreseen]) -> str:
     return f"Will {act.word.lower()} {willing} of {len(foreseen)}{left}."
 
 
-def outlook(act: Act, foreseen: list[Foreseen], total: int, chosen: str, *, more: bool) -> str:
+def outlook(act: Act, foreseen: list[Foreseen], total: int, *, more: bool) -> str:
     """The same for a batch, of which only a sample can be foreseen."""
     if not total:
-        return f"Nothing matches: {chosen}."
+        return "None does."
     if total == len(foreseen):
         return summary(act, foreseen)
     willing = sum(not each.refusal for each in foreseen)
