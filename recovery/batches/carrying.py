@@ -11,9 +11,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from django.db import OperationalError, transaction
-from django.db.models import Case, F, QuerySet, Value, When
-from django.db.models.functions import Coalesce, Now
+from django.db import OperationalError, connections, transaction
+from django.db.models import QuerySet
 
 from workflows.commands.table import clean
 from workflows.conf import settings
@@ -22,12 +21,26 @@ from workflows.models import Workflow
 
 from .. import acts
 from ..models import Batch, BatchItem
-from ..models.batch import OPEN, Result, State
+from ..models.batch import OPEN, Result
 from ..tally import Tally
 
 log = logging.getLogger("rekindle")
 
 SLICE = 100  # items of one batch, before the next one has its turn
+
+# Runners wait for each other here, no longer than a commit takes. The last item ends the batch; a stopped one counts none.
+WRITE = """
+WITH counted AS (
+    UPDATE rekindle_recovery_batch SET done = done + (%(result)s = 'done')::int,
+        skipped = skipped + (%(result)s = 'skipped')::int, failed = failed + (%(result)s = 'failed')::int,
+        state = CASE WHEN done + skipped + failed + 1 = total THEN 'done' ELSE 'running' END,
+        ended_at = CASE WHEN done + skipped + failed + 1 = total THEN statement_timestamp() END,
+        started_at = COALESCE(started_at, statement_timestamp()), moved_at = statement_timestamp()
+    WHERE id = %(batch)s AND state IN ('waiting', 'running') RETURNING id
+)
+UPDATE rekindle_recovery_batchitem SET result = %(result)s, sentence = %(sentence)s, at = statement_timestamp()
+FROM counted WHERE rekindle_recovery_batchitem.id = %(item)s
+"""
 
 VERBS: dict[str, Callable[..., acts.Done]] = {
     "recover": acts.recover,
@@ -102,8 +115,7 @@ def _once(batch: Batch, pk: int, act: Callable[[Batch, BatchItem], tuple[str, st
         if item is None:
             return ""
         result, sentence = act(batch, item)
-        _items().filter(pk=pk).update(result=result, sentence=clean(sentence, 500), at=Now())
-        if not _count(batch, result):
+        if not _write(item, result, sentence):
             transaction.set_rollback(True, using=settings().database)
             return ""
         return result
@@ -126,18 +138,16 @@ def _verb(batch: Batch, item: BatchItem) -> str:
     return "revive" if over else batch.act
 
 
-def _count(batch: Batch, result: str) -> int:
-    """Last of all, so that runners wait for each other no longer than a commit. The last item ends the batch."""
-    is_last = When(total=F("done") + F("skipped") + F("failed") + 1, then=Value(State.DONE))
-    ends = When(total=F("done") + F("skipped") + F("failed") + 1, then=Now())
-    changes: dict[str, Any] = {
-        result: F(result) + 1,
-        "state": Case(is_last, default=Value(State.RUNNING)),
-        "started_at": Coalesce(F("started_at"), Now()),
-        "moved_at": Now(),
-        "ended_at": Case(ends, default=None),
+def _write(item: BatchItem, result: str, sentence: str) -> bool:
+    given: dict[str, Any] = {
+        "batch": item.batch_id,
+        "item": item.pk,
+        "result": result,
+        "sentence": clean(sentence, 500),
     }
-    return open_batches().filter(pk=batch.pk).update(**changes)
+    with connections[settings().database].cursor() as cursor:
+        cursor.execute(WRITE, given)
+        return bool(cursor.rowcount)
 
 
 def _items() -> QuerySet[BatchItem]:

@@ -47,7 +47,7 @@ def workflows(wanted: Q, newest: UUID | None = None) -> QuerySet[Workflow]:
 
 def matching(wanted: Q) -> Matching:
     found = workflows(wanted).values_list("pk", flat=True)
-    count = found.order_by("pk")[: MOST + 1].count()
+    count = found.order_by()[: MOST + 1].count()
     if not count:
         return Matching(0)
     newest, sample = found.order_by("-pk").first(), list(found.order_by("pk")[:SAMPLE])

@@ -310,6 +310,28 @@ def test_an_item_under_way_when_the_stop_comes_is_undone(elsewhere, monkeypatch)
     assert batch.items.get().result == ""
 
 
+def test_a_lost_connection_costs_nothing_but_a_second_try(elsewhere, monkeypatch):
+    WorkflowFactory()
+    WorkflowFactory()
+    batch, cut = begin(), []
+
+    def act_and_be_cut(*given):
+        told = act(*given)
+        if not cut:
+            cut.append(connection.connection.info.backend_pid)
+            with elsewhere.cursor() as cursor:
+                cursor.execute("SELECT pg_terminate_backend(%s)", cut)
+        return told
+
+    act = carrying._act
+    monkeypatch.setattr(carrying, "_act", act_and_be_cut)
+
+    assert carry_on() == {"done": 2}
+
+    assert cut
+    assert batch.items.filter(result="done").count() == AuditEntry.objects.filter(subject="workflow").count() == 2
+
+
 def test_the_counts_cannot_exceed_what_there_is():
     WorkflowFactory()
     batch = begin()
