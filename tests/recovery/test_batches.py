@@ -1,8 +1,10 @@
 """One act on many workflows: settled when it begins, each item once, and a stop that means it."""
 
 import time
+from io import StringIO
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import connection, connections, transaction
 
 from recovery import batches, duties
@@ -338,3 +340,46 @@ def test_the_counts_cannot_exceed_what_there_is():
 
     with pytest.raises(Exception, match="rekindle_batch_adds_up"), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("UPDATE rekindle_recovery_batch SET done = 2 WHERE id = %s", [batch.pk])
+
+
+def told(*words):
+    out = StringIO()
+    call_command("rekindle", "batch", *words, stdout=out)
+    return out.getvalue()
+
+
+def test_the_command_line_counts_first_and_begins_when_it_is_told_how_many():
+    wanted, _ = WorkflowFactory(failed=True), WorkflowFactory()
+    words = ("revive", "--search", "status:failed", "--reason", "mended")
+
+    assert told(*words) == "1 match; nothing was done. Add --expect 1 to revive them.\n"
+    assert not Batch.objects.exists()
+
+    assert "has begun: revive 1." in told(*words, "--expect", "1")
+    batch = Batch.objects.get()
+    assert (batch.via, batch.reason, batch.chosen, batch.query) == (
+        "cli",
+        "mended",
+        "status:failed",
+        "q=status%3Afailed",
+    )
+    assert [item.workflow_id for item in batch.items.all()] == [wanted.pk]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--search", "age:soon", "--reason", "x", "--expect", "1"), "age"),
+        (("--search", "status:queued", "--expect", "2"), "a reason is required"),
+        (("--search", "status:queued", "--reason", "x", "--expect", "1"), "more than the 1 you saw"),
+        (("--search", "status:failed", "--reason", "x", "--expect", "1"), "no workflow matches"),
+        (("--search", "status:queued", "--reason", "x", "--expect", "0"), "--expect must be the number"),
+    ],
+)
+def test_the_command_line_refuses_with_a_sentence(words, sentence):
+    WorkflowFactory()
+    WorkflowFactory()
+
+    with pytest.raises(CommandError, match=sentence):
+        told("cancel", *words)
+    assert not Batch.objects.exists()
