@@ -311,11 +311,11 @@ def test_recent_batches_are_listed_and_paged(viewer):
     assert re.findall(r'id="b-(\d+)"', second.content.decode()) == [str(made[0])]
 
 
-def test_a_poll_without_news_is_a_304_and_asks_little(viewer, mixed, django_assert_max_num_queries):
+def test_a_poll_without_news_is_a_304_and_asks_little(operator, mixed, django_assert_max_num_queries):
     for page in (f"/batches/{mixed.pk}/", "/batches/"):
-        first = viewer.get(page, headers=HTMX)
+        first = operator.get(page, headers=HTMX)
         with django_assert_max_num_queries(6):
-            second = viewer.get(page, headers=HTMX | {"If-None-Match": first["ETag"]})
+            second = operator.get(page, headers=HTMX | {"If-None-Match": first["ETag"]})
         assert "<html" not in first.content.decode()
         assert second.status_code == 304
 
@@ -327,6 +327,22 @@ def test_pages_and_the_dialog_ask_little_of_the_database(operator, mixed, django
     for page in (f"/batches/{mixed.pk}/", "/batches/", address("cancel")):
         with django_assert_max_num_queries(12):
             operator.get(page)
+
+
+def test_the_overview_tells_a_batch_in_one_line_and_its_stop_in_another(operator):
+    for _ in range(2):
+        WorkflowFactory()
+    operator.post(address("cancel"), asked(operator, "cancel"))
+    carry_on()
+    BatchFactory(stopped=True, act="fail", total=90, done=12, stopped_by="vera")
+
+    page = operator.get("/").content.decode()
+
+    assert "cancelled three" not in page
+    assert "<b>otto</b> began to cancel 2 workflows" in page
+    assert "2 done, “tidy up”" in page
+    assert "<b>vera</b> stopped the batch to fail 90 workflows" in page
+    assert "78 not reached" in page
 
 
 @pytest.mark.parametrize(
