@@ -121,9 +121,12 @@ def outlook(act: Act, foreseen: list[Foreseen], total: int, *, more: bool) -> st
         return "None does."
     if total == len(foreseen):
         return summary(act, foreseen)
-    willing = sum(not each.refusal for each in foreseen)
-    said = f"Of the oldest {len(foreseen)}, {willing} would be done and {len(foreseen) - willing} skipped."
-    rest = f"The other {total - len(foreseen):,} are judged when their turn comes."
+    willing, left = sum(not each.refusal for each in foreseen), total - len(foreseen)
+    skipped = f" and {len(foreseen) - willing} skipped" if willing < len(foreseen) else ""
+    said = f"Of the oldest {len(foreseen)}, {willing} would be done{skipped}."
+    rest = (
+        f"The other {left:,} are judged when their turn comes." if left > 1 else "The last one is judged in its turn."
+    )
     limit = f"More than {total:,} match, and a batch takes no more: ask again when it is done." if more else ""
     return " ".join(part for part in (said, rest, limit) if part)
 

@@ -38,14 +38,15 @@ def begin(
 ) -> Batch:
     """Freeze which workflows it is about, the oldest first; whoever has hands free carries it out.
 
-    `confirmed` is how many somebody saw and agreed to: with more the batch does not begin. The same token begins it once.
+    Any condition will do that is not sliced yet. `chosen` says in words how they were chosen, `query` is the address of the
+    list that showed them. `confirmed` is how many somebody saw and agreed to: with more the batch does not begin. The same token begins it once.
     """
     if act not in VERBS:
         raise Refused(f"Nothing was done: {act!r} is no act for many workflows; there are {', '.join(VERBS)}.")
     if not text(reason, "The reason", REASON).strip():
         raise Refused("Nothing was done: say why, a reason is required.")
     most = MOST if confirmed is None else min(confirmed, MOST)
-    given = {"act": act, "chosen": chosen[:500], "query": query[:1000], "reason": reason, "by": by[:200], "via": via}
+    given = {"act": act, "chosen": chosen[:500], "query": query[:3000], "reason": reason, "by": by[:200], "via": via}
     with transaction.atomic(using=settings().database):
         batches = Batch.objects.using(settings().database)
         if token:

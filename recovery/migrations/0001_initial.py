@@ -75,7 +75,7 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("act", models.CharField(max_length=10)),
                 ("chosen", models.CharField(max_length=500)),
-                ("query", models.CharField(blank=True, max_length=1000)),
+                ("query", models.CharField(blank=True, max_length=3000)),
                 ("reason", models.CharField(max_length=500)),
                 ("by", models.CharField(max_length=200)),
                 ("via", models.CharField(max_length=10)),

@@ -24,7 +24,7 @@ class Batch(models.Model):
 
     act = models.CharField(max_length=10)  # a key of batches.VERBS
     chosen = models.CharField(max_length=500)  # how they were chosen, in words
-    query = models.CharField(max_length=1000, blank=True)  # of the list that showed them, if one did
+    query = models.CharField(max_length=3000, blank=True)  # of the list that showed them, if one did
     reason = models.CharField(max_length=500)
     by = models.CharField(max_length=200)
     via = models.CharField(max_length=10)

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
@@ -29,9 +30,9 @@ from .workflows import Asked, asked_for
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @needs(SEE, ACT)
-def ask_many(request: HttpRequest, act: str) -> HttpResponse:
+def ask_many(request: HttpRequest, act: str) -> HttpResponseBase:
     if "all" not in request.GET:
-        return ask(request, act)  # type: ignore[return-value]
+        return ask(request, act)
     if act not in ACTS or act not in batches.VERBS:
         raise Http404(f"There is no act {act!r} for many workflows; there are {', '.join(batches.VERBS)}.")
     asked = asked_for(request)
@@ -63,7 +64,7 @@ def _begin(request: HttpRequest, act: Act, asked: Asked) -> Batch:
         reason=text(form.get("reason", "").strip(), "The reason", REASON),
         chosen=_words(asked),
         query=asked.url().partition("?")[2],
-        token=form.get("token", "")[:40],
+        token=form.get("token", "").replace("\0", "")[:40],
         confirmed=confirmed,
     )
 

@@ -48,14 +48,14 @@ def test_the_list_offers_all_that_match_with_what_it_was_asked_for(operator, vie
 
 def test_the_plan_comes_first_for_a_sample_and_says_so(operator, monkeypatch):
     monkeypatch.setattr("recovery.queries.batches.SAMPLE", 3)
-    for trait in ("queued", "queued", "completed", "queued"):
+    for trait in ("queued", "queued", "completed", "queued", "queued"):
         WorkflowFactory(**{trait: True})
 
     page = operator.get(address("cancel")).content.decode()
 
-    assert "Of the oldest 3, 2 would be done and 1 skipped. The other 1 are judged when their turn comes." in page
+    assert "Of the oldest 3, 2 would be done and 1 skipped. The other 2 are judged when their turn comes." in page
     assert "Skipped: it has ended already (completed)" in page
-    assert ">Cancel 4 workflows</button>" in page
+    assert ">Cancel 5 workflows</button>" in page
     assert not Batch.objects.exists()
 
 
@@ -126,6 +126,21 @@ def test_a_double_click_is_one_batch(operator):
 
     assert first["Location"] == second["Location"]
     assert Batch.objects.count() == BatchItem.objects.count() == AuditEntry.objects.count() == 1
+
+
+def test_hostile_text_in_the_form_breaks_nothing(operator):
+    WorkflowFactory(name="\U0001f525" * 20)
+    q = "%F0%9F%94%A5" * 20
+
+    answer = operator.post(address("cancel", q=q), asked(operator, "cancel", q=q) | {"token": "a\0b", "reason": "<b>"})
+
+    batch = Batch.objects.get()
+    assert answer.status_code == 302
+    assert batch.total == 1
+    assert operator.get(f"/workflows/?{batch.query}").context["page"].count == "1"
+    assert "&lt;b&gt;" in operator.get(answer["Location"]).content.decode()
+    refused = operator.post(address("cancel"), asked(operator, "cancel") | {"reason": "a\0b"})
+    assert refused.status_code == 409
 
 
 def test_more_than_a_handful_need_the_number_typed(operator):
