@@ -38,8 +38,9 @@ def begin(
 ) -> Batch:
     """Freeze which workflows it is about, the oldest first; whoever has hands free carries it out.
 
-    Any condition will do that is not sliced yet. `chosen` says in words how they were chosen, `query` is the address of the
-    list that showed them. `confirmed` is how many somebody saw and agreed to: with more the batch does not begin. The same token begins it once.
+    Any query will do that is not sliced yet. `chosen` says in words how they were chosen, `query` is the address of the
+    list that showed them. `confirmed` is how many somebody saw and agreed to: with more the batch does not begin. The
+    same token begins it once.
     """
     if act not in VERBS:
         raise Refused(f"Nothing was done: {act!r} is no act for many workflows; there are {', '.join(VERBS)}.")
@@ -56,7 +57,8 @@ def begin(
         else:
             batch = batches.create(confirmed=most, **given)
         batch.total = _freeze(batch, workflows, most)
-        batch.save(update_fields=["total"])
+        batch.confirmed = most if confirmed is not None else batch.total
+        batch.save(update_fields=["total", "confirmed"])
         _tell_begun(batch)
     batch.refresh_from_db()
     return batch

@@ -36,7 +36,7 @@ def test_a_batch_is_settled_when_it_begins_oldest_first():
 
     items = list(batch.items.order_by("pk").values_list("workflow_id", "workflow_name", "workflow_key", "fence"))
     assert items == [(first.pk, "three", first.key, 0), (second.pk, "three", second.key, 1)]
-    assert (batch.state, batch.total, batch.left) == ("waiting", 2, 2)
+    assert (batch.state, batch.total, batch.confirmed, batch.left) == ("waiting", 2, 2, 2)
     assert Workflow.objects.filter(status="cancelled").count() == 0
     entry = AuditEntry.objects.get()
     assert (entry.act, entry.subject, entry.subject_id, entry.reason) == ("begin", "batch", str(batch.pk), "tidy up")
