@@ -1,6 +1,8 @@
 """One act on many workflows: settled when it begins, each item once, and a stop that means it."""
 
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
 
 import pytest
@@ -128,6 +130,26 @@ def test_the_same_form_begins_one_batch():
     first, second = begin(token="t"), begin(token="t")
 
     assert first.pk == second.pk
+    assert BatchItem.objects.count() == AuditEntry.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_presses_at_the_same_moment_are_one_batch():
+    """I10."""
+    WorkflowFactory()
+    together = threading.Barrier(4)
+
+    def press(_):
+        together.wait()
+        try:
+            return begin(token="t").pk
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(4) as presses:
+        begun = set(presses.map(press, range(4)))
+
+    assert begun == {Batch.objects.get().pk}
     assert BatchItem.objects.count() == AuditEntry.objects.count() == 1
 
 
