@@ -29,7 +29,7 @@ class Signed(TypedDict, total=False):
     """Who acts, through which door, why, and what he had before his eyes."""
 
     by: Required[str]
-    via: Required[str]  # page, admin, cli, api
+    via: Required[str]  # page, admin, cli, api, batch
     reason: str
     fence: int | None  # the one the operator saw; None: whatever is true now
     token: str  # of the form he pressed: the same one acts once

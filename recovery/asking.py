@@ -32,6 +32,12 @@ ACTS = {
     act.name: act
     for act in (
         Act("recover", "Recover", "It goes on after its last finished step. Finished steps do not run again."),
+        Act(
+            "revive",
+            "Revive",
+            "It goes on where it stopped; the step that failed has its tries anew.",
+            needs_reason=True,
+        ),
         Act("rerun", "Run again", "A new generation begins; this one is kept as it was."),
         Act("reopen", "Reopen", "A new generation enters the handler of a ticket; this one is kept as it was."),
         Act("resume", "Resume", "It goes on where it waits."),
@@ -90,7 +96,9 @@ def needs_reason(act: Act, looks: list[Look]) -> bool:
 
 
 def foresee(act: Act, look: Look, wish: Wish) -> Foreseen:
-    if act.name == "recover":
+    if act.name == "revive" and not look.workflow.is_finished:
+        return Foreseen(look, "it has not ended")
+    if act.name in ("recover", "revive"):
         return _recovery(look)
     if act.name == "rerun":
         return _rerun(look, wish)
@@ -105,6 +113,22 @@ def summary(act: Act, foreseen: list[Foreseen]) -> str:
     skipped = len(foreseen) - willing
     left = f"; {skipped} {'is' if skipped == 1 else 'are'} skipped" if skipped else ""
     return f"Will {act.word.lower()} {willing} of {len(foreseen)}{left}."
+
+
+def outlook(act: Act, foreseen: list[Foreseen], total: int, *, more: bool) -> str:
+    """The same for a batch, of which only a sample can be foreseen."""
+    if not total:
+        return "None does."
+    if total == len(foreseen):
+        return summary(act, foreseen)
+    willing, left = sum(not each.refusal for each in foreseen), total - len(foreseen)
+    skipped = f" and {len(foreseen) - willing} skipped" if willing < len(foreseen) else ""
+    said = f"Of the oldest {len(foreseen)}, {willing} would be done{skipped}."
+    rest = (
+        f"The other {left:,} are judged when their turn comes." if left > 1 else "The last one is judged in its turn."
+    )
+    limit = f"More than {total:,} match, and a batch takes no more: ask again when it is done." if more else ""
+    return " ".join(part for part in (said, rest, limit) if part)
 
 
 def perform(act: Act, look: Look, wish: Wish, *, by: str) -> acts.Done:
@@ -124,6 +148,7 @@ def perform(act: Act, look: Look, wish: Wish, *, by: str) -> acts.Done:
         given: Any = {"basket": wish.basket, "path": wish.path, "result": wish.result, "done": wish.done}
         return acts.resume(pk, variables=wish.variables, **given, **signed)
     simple: dict[str, Callable[..., acts.Done]] = {
+        "revive": acts.revive,
         "pause": acts.pause,
         "cancel": acts.cancel,
         "fail": acts.fail,

@@ -13,7 +13,7 @@ from workflows.commands.table import clean
 from workflows.conf import settings
 from workflows.models import Workflow
 
-from .models import AuditEntry
+from .models import AuditEntry, Batch
 
 TOLD = ("status", "pause_reason", "basket", "worker_id", "fence", "recovery_attempts", "generation")
 
@@ -45,6 +45,20 @@ def acted_with(workflow: Workflow, token: str) -> Workflow | None:
         Workflow.objects.using(settings().database).filter(pk=(entry.after or {"id": workflow.pk})["id"]).first()
         or workflow
     )
+
+
+def note_batch(
+    act: str,
+    batch: Batch,
+    *,
+    by: str,
+    via: str,
+    reason: str = "",
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
+) -> AuditEntry:
+    """That it began or was stopped; what it does to each workflow is entered there."""
+    return _enter(act, "batch", batch, by, via, reason, before, after)
 
 
 def note_change(

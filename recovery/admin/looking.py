@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 from workflows.models import Event, Signal, Step, Worker
 
-from ..models import Alert, AuditEntry, Duty, MetricMinute, Recovery
+from ..models import Alert, AuditEntry, Batch, BatchItem, Duty, MetricMinute, Recovery
 
 if TYPE_CHECKING:
     AnyAdmin = admin.ModelAdmin[Any]
@@ -144,3 +144,17 @@ class AuditEntryAdmin(ReadOnly):
     list_display = ["at", "actor", "via", "act", "subject", "subject_name", "reason", "refused"]
     list_filter = ["via", "act", "subject"]
     search_fields = ["=actor", "=subject_id", "=subject_name"]
+
+
+@admin.register(Batch)
+class BatchAdmin(ReadOnly):
+    list_display = ["id", "act", "chosen", "by", "state", "total", "done", "skipped", "failed", "begun_at", "ended_at"]
+    list_filter = ["state", "act"]
+    search_fields = ["=id", "=by"]
+
+
+@admin.register(BatchItem)
+class BatchItemAdmin(ReadOnly):
+    list_display = ["id", "batch_id", "workflow_id", "workflow_name", "workflow_key", "result", "sentence", "at"]
+    list_filter = ["result"]
+    search_fields = ["=batch__id", "=workflow_id"]

@@ -2,8 +2,9 @@
 
 from .alert import Alert, AlertRule
 from .audit import AuditEntry
+from .batch import Batch, BatchItem
 from .duty import Duty
 from .metric import MetricMinute
 from .recovery import Recovery
 
-__all__ = ["Alert", "AlertRule", "AuditEntry", "Duty", "MetricMinute", "Recovery"]
+__all__ = ["Alert", "AlertRule", "AuditEntry", "Batch", "BatchItem", "Duty", "MetricMinute", "Recovery"]

@@ -7,6 +7,8 @@ overview   how things are
 workflows  the list, and the same as CSV
 workflow   one of them
 ask        the dialog before an act, and the act
+matching   the same for several, or for everything that matches
+batches    acts on many: progress, results, stop
 name       all of one name
 recovery   every rescue
 workers    who works
@@ -17,9 +19,11 @@ health     for load balancers
 
 from .ask import ask
 from .audit import audit, audit_csv
+from .batches import batch, batch_csv, batches, stop_batch
 from .charts import chart
 from .frame import rail
 from .health import healthz
+from .matching import ask_many
 from .name import name
 from .overview import overview
 from .recovery import change_mode, change_rule, recovery
@@ -29,8 +33,12 @@ from .workflows import workflows, workflows_csv
 
 __all__ = [
     "ask",
+    "ask_many",
     "audit",
     "audit_csv",
+    "batch",
+    "batch_csv",
+    "batches",
     "change_mode",
     "change_rule",
     "chart",
@@ -40,6 +48,7 @@ __all__ = [
     "payload",
     "rail",
     "recovery",
+    "stop_batch",
     "workers",
     "workflow",
     "workflows",

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from .. import frame, ranges, spreadsheet
+from ..asking import ACTS
 from ..etag import polled
 from ..queries import workflows as queries
 from ..ranges import Range
@@ -19,7 +20,7 @@ from ..search import Known, Search, search, suggestions
 from .door import ACT, SEE, is_htmx, needs
 
 LEGEND = [("completed", "completed"), ("orphan", "recovered"), ("failed", "failed")]
-BULK = [("recover", "Recover…"), ("pause", "Pause…"), ("resume", "Resume…"), ("cancel", "Cancel…"), ("fail", "Fail…")]
+BULK = ["recover", "revive", "pause", "resume", "cancel", "fail"]
 TIMES = ("range", "from", "to")
 
 
@@ -32,9 +33,9 @@ class Asked:
     range: Range  # of the chart
     times: dict[str, str]  # the range as the address gives it; the list has one only if it does
 
-    def url(self, page: str = "rekindle:workflows", **changes: str) -> str:
+    def url(self, page: str = "rekindle:workflows", *place: str, **changes: str) -> str:
         query = {"view": self.view, "q": self.search.text} | self.times | changes
-        return f"{reverse(page)}?{urlencode({key: value for key, value in query.items() if value})}"
+        return f"{reverse(page, args=place)}?{urlencode({key: value for key, value in query.items() if value})}"
 
     @property
     def wanted(self) -> Any:
@@ -45,7 +46,7 @@ class Asked:
 @needs(SEE)
 @polled
 def workflows(request: HttpRequest) -> HttpResponse:
-    asked = _asked(request)
+    asked = asked_for(request)
     if is_htmx(request):
         return render(request, "rekindle/workflows.html#rows", rows(request, asked))
     return render(request, "rekindle/workflows.html", listed(request, asked))
@@ -55,7 +56,7 @@ def workflows(request: HttpRequest) -> HttpResponse:
 @needs(SEE)
 def workflows_csv(request: HttpRequest) -> HttpResponseBase:
     """What the list shows, all pages of it, as far as a spreadsheet goes."""
-    return spreadsheet.answer("rekindle-workflows", queries.EXPORT, queries.export(_asked(request).wanted))
+    return spreadsheet.answer("rekindle-workflows", queries.EXPORT, queries.export(asked_for(request).wanted))
 
 
 def listed(request: HttpRequest, asked: Asked) -> dict[str, Any]:
@@ -71,7 +72,8 @@ def listed(request: HttpRequest, asked: Asked) -> dict[str, Any]:
             "baskets": _baskets(asked) if asked.view == "people" else [],
             "csv": asked.url("rekindle:workflows_csv"),
             "exported": queries.EXPORTED,
-            "bulk": BULK,
+            "bulk": [(act, f"{ACTS[act].word}…") for act in BULK],
+            "bulk_keeps": {"view": asked.view, "q": asked.search.text} | asked.times,
         }
     )
 
@@ -97,7 +99,8 @@ def rows(request: HttpRequest, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _asked(request: HttpRequest) -> Asked:
+def asked_for(request: HttpRequest) -> Asked:
+    """Raises Http404 with a sentence if the address asks for what there is not."""
     view = request.GET.get("view") or "all"
     if view not in queries.VIEWS | queries.QUIET:
         raise Http404(f"There is no view {view!r}; there are {', '.join(queries.VIEWS)}.")

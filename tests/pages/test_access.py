@@ -16,6 +16,7 @@ PAGES = [
     "/workers/",
     "/audit/",
     "/audit.csv",
+    "/batches/",
     "/charts/throughput.json",
     "/charts/throughput.csv",
 ]
@@ -111,6 +112,10 @@ NEEDED = {
     "workflow": (SEE, None),
     "payload": (SEE, None),
     "ask_many": (ACT, ACT),
+    "batches": (SEE, None),
+    "batch": (SEE, None),
+    "stop_batch": (None, ACT),
+    "batch_csv": (SEE, None),
     "name": (SEE, CONFIGURE),
     "recovery": (SEE, None),
     "change_mode": (None, CONFIGURE),
@@ -122,12 +127,13 @@ NEEDED = {
     "chart": (SEE, None),
 }
 OPEN = {"healthz"}
+NUMBERED = {"change_rule", "batch", "stop_batch", "batch_csv"}
 GIVEN = {"act": "recover", "what": "input", "name": "order"}
 
 
 def address(pattern, pk):
     wanted = pattern.pattern.converters or pattern.pattern.regex.groupindex
-    given = GIVEN | {"pk": 1 if pattern.name == "change_rule" else pk}
+    given = GIVEN | {"pk": 1 if pattern.name in NUMBERED else pk}
     if pattern.name == "chart":
         given |= {"name": "throughput", "form": "json"}
     return reverse(f"rekindle:{pattern.name}", kwargs={key: given[key] for key in wanted})
