@@ -438,7 +438,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name="workflow",
-            constraint=models.UniqueConstraint(fields=("name", "key", "generation"), name="rekindle_one_per_key"),
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("key__isnull", False)),
+                fields=("name", "key", "generation"),
+                name="rekindle_one_per_key",
+            ),
         ),
         migrations.AddIndex(
             model_name="step",

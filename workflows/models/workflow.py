@@ -105,7 +105,9 @@ class Workflow(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(name="alive_means_someone_will_wake_it", condition=finished | held | due | waiting),
-            models.UniqueConstraint(fields=["name", "key", "generation"], name="rekindle_one_per_key"),
+            models.UniqueConstraint(
+                fields=["name", "key", "generation"], name="rekindle_one_per_key", condition=Q(key__isnull=False)
+            ),
         ]
         indexes = [
             # Read by the claim: one probe per name and priority level.
