@@ -72,7 +72,7 @@ def cut(pids):
     ],
 )
 def test_killed_inside_a_transaction_it_is_wholly_before_or_wholly_after(workers, ledger, event, heard):
-    """C12, C20, C33, S1-002, S1-014, S1-020, S3-115; I6: status, alarm, result and event are one commit."""
+    """C12, C20, C33, S1-002, S1-014, S1-020, S3-003, S3-115; I6: status, alarm, result and event are one commit."""
     process = workers.start()
     with gate(event):
         name = "branches" if event == "parallel.joined" else "brief"

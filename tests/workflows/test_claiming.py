@@ -8,6 +8,7 @@ from django.db.models.functions import Now
 
 from workflows import start, start_many
 from workflows.claiming import why_not_claimed
+from workflows.definitions import find
 from workflows.inline import InlineConnection
 from workflows.models import Event, Policy, Worker, Workflow
 
@@ -17,11 +18,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_a_claim_raises_the_fence_and_empties_the_alarm():
-    start("three")
+    """S2-040, S2-041: and answers with what it took, ready to be run."""
+    start("three", {"tag": "a"})
 
     with hands() as claimer:
-        claimer.claim(5)
+        (held,) = claimer.claim(5)
 
+    assert (held.name, held.input, held.fence, held.definition) == ("three", {"tag": "a"}, 1, find("three"))
     workflow = Workflow.objects.get()
     assert (workflow.status, workflow.worker_id, workflow.fence, workflow.wake_at) == (
         "running",
