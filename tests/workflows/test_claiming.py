@@ -95,6 +95,60 @@ def test_a_higher_priority_goes_first_within_a_name():
         assert claimer.claim(1)[0].input == {"tag": "now"}
 
 
+class Explained:
+    """A connection that answers a claim with the work it made, instead of what it took."""
+
+    def __init__(self, connection):
+        self.connection, self.plans = connection, []
+
+    def execute(self, *query):
+        return self.connection.execute(*query)
+
+    def cursor(self, row_factory):
+        return self.Cursor(self)
+
+    class Cursor:
+        def __init__(self, whole):
+            self.whole = whole
+
+        def execute(self, query, given):
+            plan = self.whole.execute("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + query, given).fetchone()[0]
+            self.whole.plans.append(plan[0]["Plan"])
+
+        def fetchall(self):
+            return []
+
+
+SLEEPERS = """
+INSERT INTO rekindle_workflow SELECT sleeper.* FROM rekindle_workflow w CROSS JOIN generate_series(1, %s) AS n
+CROSS JOIN LATERAL jsonb_populate_record(w, jsonb_build_object(
+    'id', gen_random_uuid(), 'priority', n %% 4, 'wake_at', now() + n * interval '1 minute')) AS sleeper
+"""
+
+
+def test_however_many_sleep_a_claim_looks_only_at_what_it_takes():
+    """◆ A probe per name and priority level: one scan in the order of priority reads every sleeper it passes.
+
+    PostgreSQL 18 skips them by itself; those before it do not.
+    """
+    start("three")
+    with connection.cursor() as cursor:
+        cursor.execute(SLEEPERS, [40_000])
+        Workflow.objects.filter(wake_at__lte=Now()).update(priority=4)
+        cursor.execute("VACUUM ANALYZE rekindle_workflow")
+        cursor.execute("SELECT pg_relation_size('rekindle_due') / current_setting('block_size')::int")
+        pages = cursor.fetchone()[0]
+
+    with hands() as claimer:
+        claimer.connection, claimer.definitions = Explained(claimer.connection), {"three": find("three")}
+        claimer.claim(8)
+        (plan,) = claimer.connection.plans
+
+    assert Workflow.objects.get(status="running").priority == 4
+    looking = next(part for part in plan["Plans"] if part.get("Subplan Name") == "CTE due")
+    assert looking["Shared Hit Blocks"] + looking["Shared Read Blocks"] < pages / 2
+
+
 def test_racing_claims_never_pass_a_limit():
     """◆ A count in the locking statement is too old: limit 3 became 5."""
     Policy.objects.create(name="three", concurrency=3)
