@@ -3,6 +3,7 @@
 import pytest
 
 from workflows import start
+from workflows.definitions import find
 from workflows.models import Event, Step, Workflow
 from workflows.testing import assert_idempotent, rehearse
 
@@ -149,6 +150,23 @@ def test_a_ticket_drops_open_paths_and_enters_its_handler(ledger):
 def test_replay_enters_the_handler_of_a_ticket_that_was_raised(ledger):
     rehearsal = rehearse("jump")
     rehearsal.crash_after(2)
+
+    assert rehearsal.to_end().output == "stopped after cleanup"
+    assert ledger == ["alarm", "cleanup"]
+
+
+def test_a_ticket_whose_handler_a_deploy_removed_waits_for_code_that_has_it(ledger, monkeypatch):
+    """C8, C53: blocked by name, and it goes on where it was."""
+    rehearsal = rehearse("jump")
+    rehearsal.crash_after(2)
+    rehearsal._let_time_pass()
+    with monkeypatch.context() as deploy:
+        deploy.delitem(find("jump").tickets, "stop")
+        blocked = rehearsal.turn()
+    assert (blocked.status, blocked.pause_reason) == ("paused", "blocked")
+    assert blocked.error["message"] == "the ticket stop was raised, the code now has no handler for it"
+
+    Workflow.objects.update(refused_by="the code of that deploy")
 
     assert rehearsal.to_end().output == "stopped after cleanup"
     assert ledger == ["alarm", "cleanup"]
