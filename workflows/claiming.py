@@ -28,9 +28,10 @@ UNKNOWN = """NOT EXISTS (SELECT FROM rekindle_worker k WHERE k.ended_at IS NULL 
 # Whether a due row has to run in a process that holds nothing else: the condition of the index `rekindle_alone`.
 ALONE = """(recovery_attempts >= 2 OR (recovery_attempts = 1 AND status = 'running')
     OR (max_recovery_attempts <= 1 AND (recovery_attempts = 1 OR status = 'running')))"""
-# Judged last: a worker that knows it must also have a free slot.
-BUSY = """NOT EXISTS (SELECT FROM rekindle_worker k WHERE k.ended_at IS NULL AND (k.knows -> {name} ->> 0)::int >= {version}
-    AND NOT k.alone AND k.slots - k.lost > (SELECT count(*) FROM rekindle_workflow h WHERE h.worker_id = k.id))"""
+# Judged last: a worker that knows it must also have a free slot. Who has one is counted once, however many rows ask.
+BUSY = """NOT EXISTS (WITH free AS MATERIALIZED (SELECT k.knows FROM rekindle_worker k WHERE k.ended_at IS NULL AND NOT k.alone
+        AND k.slots - k.lost > (SELECT count(*) FROM rekindle_workflow h WHERE h.worker_id = k.id))
+    SELECT FROM free WHERE (free.knows -> {name} ->> 0)::int >= {version})"""
 
 OBSTACLES = {
     "policy paused": PAUSED,

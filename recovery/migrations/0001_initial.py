@@ -295,7 +295,9 @@ class Migration(migrations.Migration):
                 "indexes": [
                     models.Index(fields=["detected_at"], name="rekindle_recovery_at"),
                     models.Index(
-                        condition=models.Q(("outcome", "pending")), fields=["id"], name="rekindle_recovery_open"
+                        condition=models.Q(("outcome", "recovered"), _negated=True),
+                        fields=["outcome", "id"],
+                        name="rekindle_recovery_open",
                     ),
                     models.Index(fields=["settled_at"], name="rekindle_recovery_settled"),
                 ],
