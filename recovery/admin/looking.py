@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 from workflows.models import Event, Signal, Step, Worker
 
-from ..models import Alert, AuditEntry, Duty, MetricMinute, Recovery
+from ..models import Alert, AuditEntry, Duty, MetricMinute, Note, Recovery, SavedView
 
 if TYPE_CHECKING:
     AnyAdmin = admin.ModelAdmin[Any]
@@ -144,3 +144,16 @@ class AuditEntryAdmin(ReadOnly):
     list_display = ["at", "actor", "via", "act", "subject", "subject_name", "reason", "refused"]
     list_filter = ["via", "act", "subject"]
     search_fields = ["=actor", "=subject_id", "=subject_name"]
+
+
+@admin.register(SavedView)
+class SavedViewAdmin(ReadOnly):
+    list_display = ["name", "owner_name", "shared", "view", "search", "range", "saved_at"]
+    list_filter = ["shared"]
+
+
+@admin.register(Note)
+class NoteAdmin(ReadOnly):
+    list_display = ["at", "author", "subject", "subject_name", "text"]
+    list_filter = ["subject"]
+    search_fields = ["=author", "=subject_id", "=subject_name"]

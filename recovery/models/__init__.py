@@ -4,6 +4,8 @@ from .alert import Alert, AlertRule
 from .audit import AuditEntry
 from .duty import Duty
 from .metric import MetricMinute
+from .note import Note
 from .recovery import Recovery
+from .view import SavedView
 
-__all__ = ["Alert", "AlertRule", "AuditEntry", "Duty", "MetricMinute", "Recovery"]
+__all__ = ["Alert", "AlertRule", "AuditEntry", "Duty", "MetricMinute", "Note", "Recovery", "SavedView"]

@@ -4,7 +4,8 @@ door       who may come in, and what every answer carries
 errors     when something is wrong
 frame      what surrounds every page, as far as it lives
 overview   how things are
-workflows  the list, and the same as CSV
+workflows  the list, and the same as CSV and JSON lines
+saved      lists that people keep
 workflow   one of them
 ask        the dialog before an act, and the act
 name       all of one name
@@ -23,9 +24,10 @@ from .health import healthz
 from .name import name
 from .overview import overview
 from .recovery import change_mode, change_rule, recovery
+from .saved import keep_view, saved_view
 from .workers import workers
 from .workflow import payload, workflow
-from .workflows import workflows, workflows_csv
+from .workflows import workflows, workflows_csv, workflows_jsonl
 
 __all__ = [
     "ask",
@@ -35,13 +37,16 @@ __all__ = [
     "change_rule",
     "chart",
     "healthz",
+    "keep_view",
     "name",
     "overview",
     "payload",
     "rail",
     "recovery",
+    "saved_view",
     "workers",
     "workflow",
     "workflows",
     "workflows_csv",
+    "workflows_jsonl",
 ]

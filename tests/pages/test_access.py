@@ -12,6 +12,8 @@ PAGES = [
     "/rail",
     "/workflows/",
     "/workflows.csv",
+    "/workflows.jsonl",
+    "/views/new",
     "/recovery/",
     "/workers/",
     "/audit/",
@@ -119,6 +121,9 @@ NEEDED = {
     "audit": (SEE, None),
     "audit_csv": (SEE, None),
     "workflows_csv": (SEE, None),
+    "workflows_jsonl": (SEE, None),
+    "keep_view": (SEE, SEE),
+    "saved_view": (SEE, SEE),
     "chart": (SEE, None),
 }
 OPEN = {"healthz"}
@@ -127,7 +132,7 @@ GIVEN = {"act": "recover", "what": "input", "name": "order"}
 
 def address(pattern, pk):
     wanted = pattern.pattern.converters or pattern.pattern.regex.groupindex
-    given = GIVEN | {"pk": 1 if pattern.name == "change_rule" else pk}
+    given = GIVEN | {"pk": 1 if pattern.name in ("change_rule", "saved_view") else pk}
     if pattern.name == "chart":
         given |= {"name": "throughput", "form": "json"}
     return reverse(f"rekindle:{pattern.name}", kwargs={key: given[key] for key in wanted})

@@ -1,3 +1,6 @@
+import json
+from datetime import datetime
+
 import pytest
 from django.utils import timezone
 
@@ -264,6 +267,21 @@ def test_the_csv_ends_somewhere(viewer, workflow, monkeypatch):
     lines = b"".join(viewer.get("/workflows.csv").streaming_content).decode().splitlines()
 
     assert len(lines) == 1 + 3
+
+
+def test_json_lines_say_the_same_to_programs(viewer, workflow):
+    workflow("failed", key="=bad()\n\u2028", input={"card": "4111"}, error={"message": "secret"})
+    workflow("queued", key="good")
+
+    link = viewer.get("/workflows/", {"q": "status:failed"}).context["jsonl"]
+    response = viewer.get(link)
+    (line,) = b"".join(response.streaming_content).decode().rstrip("\n").split("\n")
+
+    told = json.loads(line)
+    assert response["Content-Type"].startswith("application/x-ndjson")
+    assert tuple(told) == queries.EXPORT
+    assert (told["key"], told["status"], told["started_at"]) == ("=bad()\n\u2028", "failed", None)
+    assert datetime.fromisoformat(told["created_at"]).utcoffset() is not None
 
 
 # -- many at once -----------------------------------------------------------------------------------------------------
