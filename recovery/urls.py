@@ -18,6 +18,7 @@ urlpatterns = [
     path("workflows/<uuid:pk>/", views.workflow, name="workflow"),
     path("workflows/<uuid:pk>/payload/<slug:what>.json", views.payload, name="payload"),
     path("workflows/ask/<slug:act>", views.ask, name="ask_many"),
+    path("notes/<slug:kind>/<str:pk>", views.notes, name="notes"),
     path("names/<path:name>/", views.name, name="name"),
     path("recovery/", views.recovery, name="recovery"),
     path("recovery/mode", views.change_mode, name="change_mode"),

@@ -8,6 +8,7 @@ workflows  the list, and the same as CSV and JSON lines
 saved      lists that people keep
 workflow   one of them
 ask        the dialog before an act, and the act
+notes      a line for whoever comes next
 name       all of one name
 recovery   every rescue
 workers    who works
@@ -22,6 +23,7 @@ from .charts import chart
 from .frame import rail
 from .health import healthz
 from .name import name
+from .notes import notes
 from .overview import overview
 from .recovery import change_mode, change_rule, recovery
 from .saved import keep_view, saved_view
@@ -39,6 +41,7 @@ __all__ = [
     "healthz",
     "keep_view",
     "name",
+    "notes",
     "overview",
     "payload",
     "rail",

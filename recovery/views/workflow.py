@@ -84,6 +84,7 @@ def _page(request: HttpRequest, look: Look, tab: str) -> dict[str, Any]:
         "workflow": look.workflow,
         "verdict": said,
         "buttons": buttons(look.seen, said, may_act=may_act),
+        "may_act": may_act,
         "tab": tab,
         "tabs": [(name, word, counts.get(name) or "") for name, word in TABS.items()],
         "here": here,

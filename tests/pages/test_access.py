@@ -123,11 +123,12 @@ NEEDED = {
     "workflows_csv": (SEE, None),
     "workflows_jsonl": (SEE, None),
     "keep_view": (SEE, SEE),
+    "notes": (ACT, ACT),
     "saved_view": (SEE, SEE),
     "chart": (SEE, None),
 }
 OPEN = {"healthz"}
-GIVEN = {"act": "recover", "what": "input", "name": "order"}
+GIVEN = {"act": "recover", "kind": "workflow", "what": "input", "name": "order"}
 
 
 def address(pattern, pk):
