@@ -102,7 +102,7 @@ def listed(request: HttpRequest, asked: Asked) -> dict[str, Any]:
             "tabs": tabs,
             "change": next((tab.change for tab in tabs if tab.on), ""),
             "keep": asked.url("rekindle:keep_view", back=asked.url()) if _is_new(asked, tabs) else "",
-            "baskets": [(basket, asked.url(q=f'basket:"{basket.name}"')) for basket in around.baskets],
+            "baskets": [_basket(asked, basket) for basket in around.baskets],
             "csv": asked.url("rekindle:workflows_csv"),
             "jsonl": asked.url("rekindle:workflows_jsonl"),
             "exported": queries.EXPORTED,
@@ -186,6 +186,13 @@ def _tab(asked: Asked, view: SavedView, who: saved.Person) -> Tab:
 
 def _url(page: str, query: Mapping[str, str]) -> str:
     return f"{reverse(page)}?{urlencode({key: value for key, value in query.items() if value})}"
+
+
+def _basket(asked: Asked, basket: queries.Basket) -> tuple[queries.Basket, str, bool]:
+    """With its address; that of the one looked at leads back to all."""
+    only = f'basket:"{basket.name}"'
+    on = asked.search.text == only
+    return basket, asked.url(q="" if on else only), on
 
 
 def _chips(asked: Asked) -> list[tuple[str, str]]:

@@ -133,11 +133,25 @@ def test_what_waits_for_people_is_told_by_basket(viewer):
         WorkflowFactory(key=key, pended=True, basket=basket)
 
     response = viewer.get("/workflows/", {"view": "people"})
-    of_one = viewer.get(next(url for basket, url in response.context["baskets"] if basket.name == "fraud-review"))
+    of_one = viewer.get(next(url for basket, url, _ in response.context["baskets"] if basket.name == "fraud-review"))
 
     assert keys(response) == {"a", "b", "c"}
-    assert {(one.name, one.count) for one, _ in response.context["baskets"]} == {("fraud-review", "2"), ("stock", "1")}
+    assert {(one.name, one.count) for one, _, _ in response.context["baskets"]} == {
+        ("fraud-review", "2"),
+        ("stock", "1"),
+    }
     assert keys(of_one) == {"a", "b"}
+    assert [one.name for one, _, on in of_one.context["baskets"] if on] == ["fraud-review"]
+
+
+def test_what_waits_for_people_is_resumed_or_moved_from_the_list(operator, viewer):
+    one = WorkflowFactory(key="a", pended=True, basket="fraud-review")
+
+    page = operator.get("/workflows/", {"view": "people"}).content.decode()
+
+    for act in ("resume", "move"):
+        assert f"/workflows/{one.pk}/ask/{act}?back=" in page
+        assert f"/ask/{act}" not in viewer.get("/workflows/", {"view": "people"}).content.decode()
 
 
 @pytest.mark.parametrize("view", [*queries.VIEWS, *queries.QUIET])
