@@ -36,7 +36,9 @@ ACTS = {
         Act("reopen", "Reopen", "A new generation enters the handler of a ticket; this one is kept as it was."),
         Act("resume", "Resume", "It goes on where it waits."),
         Act(
-            "move", "Move", "It waits in another basket from now on, with what it has: only who looks after it changes."
+            "move",
+            "Move",
+            "It waits in the other basket from now on, with its variables and its deadline. Nothing of it runs.",
         ),
         Act("pause", "Pause", "It stops before its next step and waits until somebody resumes it."),
         Act("cancel", "Cancel", "It ends before its next step. What was finished is kept.", bad=True),

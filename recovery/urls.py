@@ -12,6 +12,7 @@ urlpatterns = [
     path("workflows/", views.workflows, name="workflows"),
     path("workflows.csv", views.workflows_csv, name="workflows_csv"),
     path("workflows.jsonl", views.workflows_jsonl, name="workflows_jsonl"),
+    path("workflows/behind", views.behind, name="behind"),
     path("views/new", views.keep_view, name="keep_view"),
     path("views/<int:pk>", views.saved_view, name="saved_view"),
     path("workflows/<uuid:pk>/ask/<slug:act>", views.ask, name="ask"),

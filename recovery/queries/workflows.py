@@ -13,10 +13,12 @@ from django.db.models.functions import Left
 from workflows.conf import settings
 from workflows.models import PauseReason, Status, Step, Workflow
 
+from ..backlog import Backlog
 from ..models import SavedView
 from ..ranges import Range
 from ..search import Search, troubles
 from ..search.matching import created
+from . import backlog
 from .together import together
 
 PAGE = 50
@@ -91,6 +93,7 @@ class Around:
 
     saved: list[SavedView]
     baskets: list[Basket]
+    backlog: Backlog | None
 
 
 def wanted(view: str, search: Search, over: Range | None = None) -> Q:
@@ -128,10 +131,14 @@ def one(pk: UUID) -> Row | None:
 
 
 def around(owner: str, *, baskets: bool) -> Around:
-    """The lists a person kept; and where something waits for people, the longest wait first."""
-    questions = {"saved": KEPT} | ({"baskets": BASKETS} if baskets else {})
-    found = together({"owner": owner, "automatic": troubles.automatic()}, **questions)
-    return Around([SavedView(**row) for row in found["saved"]], [_basket(row) for row in found.get("baskets", ())])
+    """The lists a person kept; how far behind we are; and where something waits for people, the longest wait first."""
+    questions = {"saved": KEPT, "due": backlog.DUE, "pace": backlog.PACE} | ({"baskets": BASKETS} if baskets else {})
+    found = together(backlog.GIVEN | {"owner": owner, "automatic": troubles.automatic()}, **questions)
+    return Around(
+        saved=[SavedView(**row) for row in found["saved"]],
+        baskets=[_basket(row) for row in found.get("baskets", ())],
+        backlog=backlog.read(found["due"], found["pace"]),
+    )
 
 
 def export(wanted: Q) -> Iterator[tuple[Any, ...]]:

@@ -29,12 +29,13 @@ from .recovery import change_mode, change_rule, recovery
 from .saved import keep_view, saved_view
 from .workers import workers
 from .workflow import payload, workflow
-from .workflows import workflows, workflows_csv, workflows_jsonl
+from .workflows import behind, workflows, workflows_csv, workflows_jsonl
 
 __all__ = [
     "ask",
     "audit",
     "audit_csv",
+    "behind",
     "change_mode",
     "change_rule",
     "chart",

@@ -48,8 +48,8 @@ def workflow(request: HttpRequest, pk: UUID) -> HttpResponse:
     context = _page(request, look, tab)
     if is_htmx(request):
         return render(request, "rekindle/workflow.html#live", context)
-    named = f"{reverse('rekindle:workflows')}?{urlencode({'q': look.workflow.name})}"
-    crumbs = [("Workflows", reverse("rekindle:workflows")), (look.workflow.name, named)]
+    named = (look.workflow.name, reverse("rekindle:name", args=[look.workflow.name]))
+    crumbs = [("Workflows", reverse("rekindle:workflows")), named]
     title = look.workflow.key or look.workflow.short_id
     return render(request, "rekindle/workflow.html", frame.around(request, "workflows", title, crumbs=crumbs) | context)
 

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 from .. import frame, jsonlines, ranges, saved, spreadsheet
 from ..etag import polled
 from ..models import SavedView
+from ..queries import backlog
 from ..queries import workflows as queries
 from ..ranges import Range
 from ..search import Known, Search, search, suggestions
@@ -73,6 +74,14 @@ def workflows(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @needs(SEE)
+@polled
+def behind(request: HttpRequest) -> HttpResponse:
+    """The sentence of a backlog, as long as there is one."""
+    return render(request, "rekindle/workflows.html#behind", {"backlog": backlog.now()})
+
+
+@require_safe
+@needs(SEE)
 def workflows_csv(request: HttpRequest) -> HttpResponseBase:
     """What the list shows, all pages of it, as far as a spreadsheet goes."""
     return spreadsheet.answer("rekindle-workflows", queries.EXPORT, queries.export(asked_by(request).wanted))
@@ -103,6 +112,7 @@ def listed(request: HttpRequest, asked: Asked) -> dict[str, Any]:
             "change": next((tab.change for tab in tabs if tab.on), ""),
             "keep": asked.url("rekindle:keep_view", back=asked.url()) if _is_new(asked, tabs) else "",
             "baskets": [_basket(asked, basket) for basket in around.baskets],
+            "backlog": around.backlog,
             "csv": asked.url("rekindle:workflows_csv"),
             "jsonl": asked.url("rekindle:workflows_jsonl"),
             "exported": queries.EXPORTED,

@@ -124,6 +124,7 @@ NEEDED = {
     "workflows_jsonl": (SEE, None),
     "keep_view": (SEE, SEE),
     "notes": (ACT, ACT),
+    "behind": (SEE, None),
     "saved_view": (SEE, SEE),
     "chart": (SEE, None),
 }

@@ -317,3 +317,23 @@ def test_a_viewer_selects_nothing(viewer, workflow):
     workflow()
 
     assert 'form="bulk"' not in viewer.get("/workflows/").content.decode()
+
+
+# -- how far behind ---------------------------------------------------------------------------------------------------
+
+
+def test_a_backlog_is_said_on_the_list_and_on_its_name_and_goes_by_itself(
+    viewer, workflow, monkeypatch, django_assert_max_num_queries
+):
+    monkeypatch.setattr("recovery.backlog.WORTH_SAYING", 3)
+    for _ in range(3):
+        workflow(wake_at=ago(minutes=2, seconds=30))
+    sentence = "3 due, the oldest for 2 min"
+
+    for page in ("/workflows/", "/names/order/"):
+        assert sentence in viewer.get(page).content.decode()
+    with django_assert_max_num_queries(6):
+        assert sentence in viewer.get("/workflows/behind", headers=HTMX).content.decode()
+
+    type(workflow()).objects.all().update(wake_at=ago(seconds=1))
+    assert viewer.get("/workflows/behind", headers=HTMX).content.decode().strip() == ""
