@@ -189,9 +189,13 @@ def _is_due(workflow: Workflow) -> bool:
 
 
 def _pends(workflow: Workflow) -> dict[str, Any]:
-    """Where its paths wait: the row only knows the deepest, and nothing of it while somebody holds it."""
+    """Where its paths wait, if the row does not say: it names the deepest, and none while somebody holds it."""
     waiting = Step.objects.filter(workflow=workflow, status=Step.Status.WAITING).exclude(basket="")
-    return {"pends": dict(waiting.order_by("path", "position").values_list("path", "basket"))}
+    said = ", ".join(
+        step.basket if step.path == "." else f"{step.basket} on {step.path}"
+        for step in waiting.order_by("path", "position")
+    )
+    return {"pends": said} if said != workflow.basket else {}
 
 
 # -- one act ----------------------------------------------------------------------------------------------------------

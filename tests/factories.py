@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from factory.django import DjangoModelFactory
 
-from recovery.models import Alert, AlertRule, AuditEntry, Duty, Recovery
+from recovery.models import Alert, AlertRule, AuditEntry, Duty, Note, Recovery, SavedView
 from workflows.ids import uuid7
 from workflows.models import Event, Policy, Signal, Step, Worker, Workflow
 
@@ -256,3 +256,23 @@ class AuditEntryFactory(DjangoModelFactory):
     act = "cancel"
     subject = "workflow"
     subject_id = factory.LazyFunction(lambda: str(uuid7()))
+
+
+class NoteFactory(DjangoModelFactory):
+    class Meta:
+        model = Note
+
+    author = "ada"
+    subject = "workflow"
+    subject_id = factory.LazyFunction(lambda: str(uuid7()))
+    text = "the bank is down"
+
+
+class SavedViewFactory(DjangoModelFactory):
+    class Meta:
+        model = SavedView
+
+    name = factory.Sequence(lambda n: f"View {n}")
+    owner = "1"
+    owner_name = "ada"
+    view = "failed"

@@ -81,12 +81,16 @@ def _in_force(seen: Named) -> dict[str, str]:
     now = settings()
     return {
         "concurrency": "no limit",
-        "stale_after": f"{now.stale_after:g}, for {duration(now.stale_after)}",
+        "stale_after": _seconds(now.stale_after),
         "max_recovery_attempts": str(now.max_recovery_attempts),
         "run_limit": "as its code says",
-        "keep_finished": f"{now.keep_finished:g}, for {duration(now.keep_finished)}",
+        "keep_finished": _seconds(now.keep_finished),
         "mode": seen.everybodys_mode or now.mode,
     }
+
+
+def _seconds(number: float) -> str:
+    return f"{number:.10g}" if number < 60 else f"{number:.10g}, or {duration(number)}"
 
 
 def _seen(request: HttpRequest, name: str) -> dict[str, Any]:

@@ -195,7 +195,8 @@ def test_an_empty_field_says_what_is_in_force_without_it(admin, orders):
     page = text(admin.get("/names/order/"))
 
     assert "as everybody: observe" in page
-    assert 'placeholder="30, for 30 s"' in page
+    assert 'placeholder="30"' in page
+    assert 'placeholder="2592000, or 30 d"' in page
     assert 'placeholder="no limit"' in page
 
 
