@@ -41,6 +41,11 @@ ACTS = {
         Act("rerun", "Run again", "A new generation begins; this one is kept as it was."),
         Act("reopen", "Reopen", "A new generation enters the handler of a ticket; this one is kept as it was."),
         Act("resume", "Resume", "It goes on where it waits."),
+        Act(
+            "move",
+            "Move",
+            "It waits in the other basket from now on, with its variables and its deadline. Nothing of it runs.",
+        ),
         Act("pause", "Pause", "It stops before its next step and waits until somebody resumes it."),
         Act("cancel", "Cancel", "It ends before its next step. What was finished is kept.", bad=True),
         Act("fail", "Fail", "It ends now. A worker that holds it can write nothing more.", needs_reason=True, bad=True),
@@ -62,6 +67,7 @@ class Wish:
     ticket: str = ""
     basket: str = ""
     path: str = ""
+    to: str = ""  # another basket
     result: Any = None
     done: bool = False
 
@@ -147,6 +153,8 @@ def perform(act: Act, look: Look, wish: Wish, *, by: str) -> acts.Done:
     if act.name == "resume":
         given: Any = {"basket": wish.basket, "path": wish.path, "result": wish.result, "done": wish.done}
         return acts.resume(pk, variables=wish.variables, **given, **signed)
+    if act.name == "move":
+        return acts.move_to(pk, wish.to, basket=wish.basket, path=wish.path, **signed)
     simple: dict[str, Callable[..., acts.Done]] = {
         "revive": acts.revive,
         "pause": acts.pause,
@@ -228,6 +236,12 @@ def _why_not_resume(look: Look) -> str:
     return "it has ended" if workflow.is_finished else "nothing of it waits for a person"
 
 
+def _why_not_move(look: Look) -> str:
+    if look.workflow.is_finished:
+        return "it has ended"
+    return "" if pends(look) else "nothing of it waits for a person"
+
+
 def _why_ended(look: Look) -> str:
     return f"it has ended already ({look.workflow.status})" if look.workflow.is_finished else ""
 
@@ -249,6 +263,7 @@ def _consequence(act: Act, look: Look) -> str:
 REFUSALS: dict[str, Callable[[Look], str]] = {
     "reopen": _why_not_reopen,
     "resume": _why_not_resume,
+    "move": _why_not_move,
     "pause": _why_ended,
     "cancel": _why_ended,
     "fail": _why_ended,

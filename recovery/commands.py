@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from workflows.commands import VERBS as ENGINE
 from workflows.commands import Answer, Verb, again
-from workflows.commands.acts import REASON, act, add_arguments, present, resume
+from workflows.commands.acts import REASON, act, add_arguments, move, present, resume
 from workflows.commands.answer import Options
 from workflows.commands.asking import find_id, read_object, who
 from workflows.commands.show import list_arguments, list_workflows, show, show_arguments
@@ -140,6 +140,7 @@ VERBS = {
     "show": ENGINE["show"]._replace(add_arguments=case_arguments, run=show_case),
     "recover": ENGINE["recover"]._replace(add_arguments=recover_arguments, run=recover),
     "resume": ENGINE["resume"]._replace(run=resume(partial(acts.resume, via="cli"))),
+    "move": ENGINE["move"]._replace(run=move(partial(acts.move_to, via="cli"))),
     "reopen": ENGINE["reopen"]._replace(run=again.run(_generation(acts.reopen), "ticket", "basket")),
     "rerun": ENGINE["rerun"]._replace(run=again.run(_generation(acts.rerun_from), "step", "path", "occurrence")),
     **{name: _audited(name) for name in ("fail", "cancel", "pause", "revive", "discard")},

@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from factory.django import DjangoModelFactory
 
-from recovery.models import Alert, AlertRule, AuditEntry, Batch, BatchItem, Duty, Recovery
+from recovery.models import Alert, AlertRule, AuditEntry, Batch, BatchItem, Duty, Note, Recovery, SavedView
 from workflows.ids import uuid7
 from workflows.models import Event, Policy, Signal, Step, Worker, Workflow
 
@@ -290,3 +290,23 @@ class BatchItemFactory(DjangoModelFactory):
     workflow_id = factory.LazyFunction(uuid7)
     workflow_name = "three"
     fence = 0
+
+
+class NoteFactory(DjangoModelFactory):
+    class Meta:
+        model = Note
+
+    author = "ada"
+    subject = "workflow"
+    subject_id = factory.LazyFunction(lambda: str(uuid7()))
+    text = "the bank is down"
+
+
+class SavedViewFactory(DjangoModelFactory):
+    class Meta:
+        model = SavedView
+
+    name = factory.Sequence(lambda n: f"View {n}")
+    owner = "1"
+    owner_name = "ada"
+    view = "failed"

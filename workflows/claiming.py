@@ -113,21 +113,22 @@ class Claimer:
         return int(self.connection.execute(GIVE_BACK, {"worker": self.worker, "known": known}).rowcount)
 
     def refresh(self, held: Held) -> None:
-        """Somebody acted on a workflow we hold: read its inbox and what was resumed, and let its paths look again."""
+        """Somebody acted on a workflow we hold: read its inbox and what was resumed or moved; let its paths look again."""
         row = self.connection.execute("SELECT nudges, asked FROM rekindle_workflow WHERE id = %s", [held.id]).fetchone()
         if row is None:
             return
         fresh = Recordings.read(self.connection, [held.id])
         with held.lock:
             for step in fresh.steps.get(held.id, ()):
-                known = held.paths[step.path]
-                if (
-                    step.position < len(known)
-                    and known[step.position].status == "waiting"
-                    and step.status in ("done", "again")
-                ):
+                recorded = held.paths[step.path]
+                known = recorded[step.position] if step.position < len(recorded) else None
+                if known is None or known.status != "waiting":
+                    continue
+                if step.status in ("done", "again"):
                     step.due = None
-                    _copy(step, known[step.position])
+                    _copy(step, known)
+                elif step.status == "waiting" and step.attempt == known.attempt:
+                    known.basket = step.basket  # it may have been moved
             held.inbox = [signal for signal in fresh.inbox.get(held.id, ()) if signal["id"] not in held.taken]
             held.nudges, held.asked = row
             held.changed.notify_all()

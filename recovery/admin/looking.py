@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 from workflows.models import Event, Signal, Step, Worker
 
-from ..models import Alert, AuditEntry, Batch, BatchItem, Duty, MetricMinute, Recovery
+from ..models import Alert, AuditEntry, Batch, BatchItem, Duty, MetricMinute, Note, Recovery, SavedView
 from .finding import Capped, exactly
 
 if TYPE_CHECKING:
@@ -161,3 +161,16 @@ class BatchItemAdmin(ReadOnly):
     list_display = ["id", "batch_id", "workflow_id", "workflow_name", "workflow_key", "result", "sentence", "at"]
     list_filter = ["result"]
     search_fields = ["=batch__id", "=workflow_id"]
+
+
+@admin.register(SavedView)
+class SavedViewAdmin(ReadOnly):
+    list_display = ["name", "owner_name", "shared", "view", "search", "range", "saved_at"]
+    list_filter = ["shared"]
+
+
+@admin.register(Note)
+class NoteAdmin(ReadOnly):
+    list_display = ["at", "author", "subject", "subject_name", "text"]
+    list_filter = ["subject"]
+    search_fields = ["=author", "=subject_id", "=subject_name"]

@@ -2,6 +2,7 @@ import django.contrib.postgres.fields
 import django.db.models.deletion
 import django.db.models.expressions
 import django.db.models.functions.datetime
+import django.db.models.functions.text
 from django.db import migrations, models
 
 from recovery import schema
@@ -210,6 +211,24 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="Note",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("author", models.CharField(max_length=200)),
+                ("subject", models.CharField(max_length=20)),
+                ("subject_id", models.CharField(max_length=100)),
+                ("subject_name", models.CharField(blank=True, max_length=320)),
+                ("text", models.CharField(max_length=300)),
+            ],
+            options={
+                "indexes": [
+                    models.Index(fields=["subject_id", "-id"], name="rekindle_note_on"),
+                    models.Index(fields=["at"], name="rekindle_note_at"),
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="Recovery",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
@@ -302,6 +321,33 @@ class Migration(migrations.Migration):
                     models.Index(fields=["settled_at"], name="rekindle_recovery_settled"),
                 ],
                 "constraints": [models.UniqueConstraint(fields=("workflow_id", "fence"), name="rekindle_one_per_hold")],
+            },
+        ),
+        migrations.CreateModel(
+            name="SavedView",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=40)),
+                ("owner", models.CharField(max_length=255)),
+                ("owner_name", models.CharField(max_length=200)),
+                ("shared", models.BooleanField(default=False)),
+                ("view", models.CharField(max_length=20)),
+                ("search", models.CharField(blank=True, max_length=500)),
+                ("range", models.CharField(blank=True, max_length=80)),
+                ("saved_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+            ],
+            options={
+                "indexes": [models.Index(fields=["owner"], name="rekindle_view_owner")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        django.db.models.functions.text.Lower("name"), models.F("owner"), name="rekindle_one_own_view"
+                    ),
+                    models.UniqueConstraint(
+                        django.db.models.functions.text.Lower("name"),
+                        condition=models.Q(("shared", True)),
+                        name="rekindle_one_shared_view",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(

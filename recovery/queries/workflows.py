@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db import connections
 from django.db.models import Case, Count, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Left
@@ -15,9 +14,13 @@ from django.db.models.functions import Left
 from workflows.conf import settings
 from workflows.models import PauseReason, Status, Step, Workflow
 
+from ..backlog import Backlog
+from ..models import SavedView
 from ..ranges import Range
 from ..search import Search, troubles
 from ..search.matching import created
+from . import backlog
+from .together import together
 
 PAGE = 50
 MOST_NEW = 100
@@ -39,9 +42,11 @@ QUIET: dict[str, tuple[str, Callable[[], Q]]] = {
     "completed": ("Completed", lambda: Q(status=Status.COMPLETED)),
 }
 
-BASKETS = f"""SELECT basket, count(*), min(began_at) FROM (SELECT basket, began_at FROM rekindle_step
-    WHERE status = 'waiting' AND basket <> '' AND kind <> 'signal' AND basket <> ALL(%s) LIMIT {COUNTED}) s
+BASKETS = f"""SELECT basket AS name, count(*) AS count, min(began_at) AS oldest FROM (SELECT basket, began_at FROM rekindle_step
+    WHERE status = 'waiting' AND basket <> '' AND kind <> 'signal' AND basket <> ALL(%(automatic)s) LIMIT {COUNTED + 1}) s
 GROUP BY basket ORDER BY 3 NULLS LAST, 1 LIMIT 50"""  # noqa: S608  (constants)
+KEPT = """SELECT id, name, owner, owner_name, shared, view, search, range FROM rekindle_recovery_savedview
+WHERE owner = %(owner)s OR shared ORDER BY shared, lower(name), id LIMIT 100"""
 
 PAUSES = {
     PauseReason.SLEEP: "Sleeping",
@@ -93,6 +98,15 @@ class _First(ArrayAgg):
     template = f"({ArrayAgg.template})[1:{PAGE + 1}]"
 
 
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a page of the list shows beside its rows."""
+
+    saved: list[SavedView]
+    baskets: list[Basket]
+    backlog: Backlog | None
+
+
 def wanted(view: str, search: Search, over: Range | None = None) -> Q:
     """What a list shows: its view, what was searched for, and when it was asked for."""
     within = created(over.start, over.end if over.key == "custom" else None) if over else Q()
@@ -125,11 +139,15 @@ def one(pk: UUID) -> Row | None:
     return workflow and _row(workflow)
 
 
-def baskets() -> list[Basket]:
-    """Where something waits for people, the longest wait first."""
-    with connections[settings().database].cursor() as cursor:
-        cursor.execute(BASKETS, [troubles.automatic()])
-        return [Basket(name, _capped(count), oldest) for name, count, oldest in cursor.fetchall()]
+def around(owner: str, *, baskets: bool) -> Around:
+    """The lists a person kept; how far behind we are; and where something waits for people, the longest wait first."""
+    questions = {"saved": KEPT, "due": backlog.DUE, "pace": backlog.PACE} | ({"baskets": BASKETS} if baskets else {})
+    found = together(backlog.GIVEN | {"owner": owner, "automatic": troubles.automatic()}, **questions)
+    return Around(
+        saved=[SavedView(**row) for row in found["saved"]],
+        baskets=[_basket(row) for row in found.get("baskets", ())],
+        backlog=backlog.read(found["due"], found["pace"]),
+    )
 
 
 def export(wanted: Q) -> Iterator[tuple[Any, ...]]:
@@ -158,6 +176,10 @@ def _count(wanted: Q, after: UUID | None = None) -> _Counted:
 
 def _capped(number: int) -> str:
     return f"{COUNTED // 1000}k+" if number > COUNTED else f"{number:,}"
+
+
+def _basket(row: dict[str, Any]) -> Basket:
+    return Basket(row["name"], _capped(row["count"]), row["oldest"] and datetime.fromisoformat(row["oldest"]))
 
 
 def _workflows() -> QuerySet[Workflow, Any]:

@@ -25,7 +25,7 @@ from ..queries import workflow, workflows
 from ..wishes import REASON
 from .ask import SHOWN, TYPED, ask, safe_back
 from .door import ACT, SEE, is_htmx, needs
-from .workflows import Asked, asked_for
+from .workflows import Asked, asked_by
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -35,7 +35,7 @@ def ask_many(request: HttpRequest, act: str) -> HttpResponseBase:
         return ask(request, act)
     if act not in ACTS or act not in batches.VERBS:
         raise Http404(f"There is no act {act!r} for many workflows; there are {', '.join(batches.VERBS)}.")
-    asked = asked_for(request)
+    asked = asked_by(request)
     if request.method != "POST":
         return _draw(request, ACTS[act], asked)
     try:

@@ -12,6 +12,8 @@ PAGES = [
     "/rail",
     "/workflows/",
     "/workflows.csv",
+    "/workflows.jsonl",
+    "/views/new",
     "/recovery/",
     "/workers/",
     "/audit/",
@@ -124,11 +126,16 @@ NEEDED = {
     "audit": (SEE, None),
     "audit_csv": (SEE, None),
     "workflows_csv": (SEE, None),
+    "workflows_jsonl": (SEE, None),
+    "keep_view": (SEE, SEE),
+    "notes": (ACT, ACT),
+    "behind": (SEE, None),
+    "saved_view": (SEE, SEE),
     "chart": (SEE, None),
 }
 OPEN = {"healthz"}
-NUMBERED = {"change_rule", "batch", "stop_batch", "batch_csv"}
-GIVEN = {"act": "recover", "what": "input", "name": "order"}
+NUMBERED = {"change_rule", "saved_view", "batch", "stop_batch", "batch_csv"}
+GIVEN = {"act": "recover", "kind": "workflow", "what": "input", "name": "order"}
 
 
 def address(pattern, pk):
