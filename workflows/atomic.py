@@ -64,6 +64,10 @@ def _apply_last(
 ) -> tuple[int, dict[str, Any] | None]:
     """Under the fence of its beginning: a ticket raised meanwhile has dropped this path, and the database knows."""
     held = run._held
+    with held.lock:
+        told = held.opening.pop(step.key, None) is None
+    if told:
+        held.write(epoch=run._epoch)  # the journal has the line that it began, and may not find it ended already
     entry = Entry(fence=fence)
     with held.lock:
         if run._epoch != held.epoch:

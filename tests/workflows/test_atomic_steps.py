@@ -228,3 +228,34 @@ def test_a_pause_asked_for_inside_an_atomic_step_is_seen_by_its_own_write():
 
     assert rehearse("paused_in_the_act").turn().pause_reason == "suspended"
     assert flows.calls == []
+
+
+@workflow("saves_slowly")
+def saves_slowly(run: Run) -> object:
+    return run.step(lambda: acts["slowly"](), name="slowly", atomic=True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_slow_one_commits_behind_the_line_that_it_began():
+    """Otherwise the journal finds it ended, is refused, and the workflow is handed back for nothing."""
+    start("saves_slowly")
+    committing, commit = threading.Event(), threading.Event()
+    with hands() as claimer:
+        journal = claimer.journal
+        apply = journal.apply
+        journal.apply = lambda *given: (committing.set(), commit.wait(10), apply(*given))[-1]
+
+        def slowly() -> str:
+            assert committing.wait(10)  # it runs for longer than a moment: its start is under way
+            threading.Timer(0.3, commit.set).start()
+            return effect("saved")
+
+        acts["slowly"] = slowly
+        outcome = execute(claimer.claim(1)[0], Alone())
+
+    assert outcome == "completed"
+    assert [event.type for event in Workflow.objects.get().events.order_by("seq")][2:] == [
+        "step.started",
+        "step.completed",
+        "workflow.completed",
+    ]
