@@ -166,7 +166,7 @@ def test_a_ticket_whose_handler_a_deploy_removed_waits_for_code_that_has_it(ledg
     assert (blocked.status, blocked.pause_reason) == ("paused", "blocked")
     assert blocked.error["message"] == "the ticket stop was raised, the code now has no handler for it"
 
-    Workflow.objects.update(refused_by="the code of that deploy")
+    Workflow.objects.update(refused_by="another deploy")
 
     assert rehearsal.to_end().output == "stopped after cleanup"
     assert ledger == ["alarm", "cleanup"]
