@@ -11,6 +11,7 @@ from recovery.lookout import Lookout
 from recovery.models import Recovery
 from recovery.rescues import settle
 from recovery.sweep import Sweep, sweep_now
+from workflows import takeover
 from workflows.claiming import why_not_claimed
 from workflows.conf import settings
 from workflows.inline import InlineConnection
@@ -67,15 +68,32 @@ def test_a_heartbeat_between_the_looks_is_a_sign_of_life():
     assert workflow.worker.ended_at is None
 
 
-def test_a_worker_that_beats_while_it_is_being_ended_lives_on(monkeypatch):
-    """Design 5.3: under the row's lock it looks again."""
-    hold()
-    lookout = Lookout()
-    seen = lookout.look()
-    monkeypatch.setattr(Lookout, "look", lambda _: dict.fromkeys([Worker.objects.get().pk], "died"))
-    monkeypatch.setattr("recovery.lookout._still", lambda *_: False)
+def beats(number):
+    Worker.objects.filter(pk=number).update(heartbeat_at=Now() + timedelta(milliseconds=1))
 
-    assert (seen, lookout.end_dead()) == ({}, [])
+
+def locks_again(number):
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock('rekindle_worker'::regclass::oid::int, %s)", [number])
+
+
+@pytest.mark.parametrize(("why", "shows"), [("died", beats), ("died", locks_again), ("silent", beats)])
+def test_a_worker_that_shows_itself_while_it_is_being_ended_lives_on(monkeypatch, why, shows):
+    """Design 5.3: under the row's lock it looks again."""
+    number = hold().worker_id
+    if why == "silent":
+        silence(Worker.objects.get())
+    monkeypatch.setattr(Lookout, "look", lambda _: {number: why})
+
+    def end_worker(*given, **more):
+        shows(number)
+        return takeover.end_worker(*given, **more)
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr("recovery.lookout.end_worker", end_worker)
+        assert Lookout().end_dead() == []
+
+    assert Worker.objects.get().ended_at is None
 
 
 def test_whoever_holds_its_lock_lives():
