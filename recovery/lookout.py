@@ -26,6 +26,7 @@ LOOK = f"""
 SELECT w.id, w.heartbeat_at, now() - w.heartbeat_at >= %(stale_after)s * interval '1 second' AS silent,
     {LOCKED.format(worker="w.id")} AS locked, w.pooled,
     w.incarnation = {INCARNATION} OR now() - pg_postmaster_start_time() >= %(grace)s * interval '1 second' AS settled,
+    split_part(w.incarnation, '/', 2) NOT IN ('', split_part({INCARNATION}, '/', 2)) AS promoted,
     {INCARNATION} AS server, now() AS at
 FROM rekindle_worker w WHERE w.ended_at IS NULL AND (%(only)s::bigint IS NULL OR w.id = %(only)s)
 """  # noqa: S608  (constants)
@@ -40,6 +41,7 @@ class Sign(NamedTuple):
     locked: bool
     pooled: bool
     settled: bool
+    promoted: bool  # since it took its lock, which was on the primary before this one
     server: str
     at: datetime
 
@@ -63,11 +65,11 @@ class Lookout:
         signs = _signs()
         now = time.monotonic()
         if signs and signs[0].server != self.server:
-            first = not self.server
+            # How long a restarted server has been there it says itself. A promoted one may have run for years: the
+            # grace counts from our own first sight of it, also for who looks for the first time.
+            unknown = bool(self.server) or any(sign.promoted for sign in signs)
             self.server, self.free = signs[0].server, {}
-            self.server_seen = (
-                float("-inf") if first else now
-            )  # a promotion is noticed only by who saw the server before
+            self.server_seen = now if unknown else float("-inf")
         dead, free = {}, {}
         for sign in signs:
             if sign.locked:

@@ -53,7 +53,8 @@ WITH open AS (
         outcome = CASE WHEN w.status = 'cancelled' THEN 'cancelled' ELSE 'recovered' END
     FROM open LEFT JOIN rekindle_workflow w ON w.id = open.workflow_id
     WHERE r.id = open.id AND r.outcome = 'pending' AND r.seq IS NOT NULL
-      AND (w.id IS NULL OR w.finished_at IS NOT NULL OR (w.recovery_attempts = 0 AND r.resumed_at IS NOT NULL))
+      AND (w.id IS NULL OR w.finished_at IS NOT NULL
+        OR (w.recovery_attempts = 0 AND w.pause_reason <> 'blocked' AND r.resumed_at IS NOT NULL))
     RETURNING r.outcome, r.workflow_id, r.workflow_name, r.attempt, COALESCE(r.resumed_at, now()) - r.detected_at AS took
 )
 SELECT looked.*, known.* FROM (SELECT max(id), count(*) FROM open) AS looked LEFT JOIN known ON known.outcome = 'recovered'

@@ -158,6 +158,7 @@ def _block(held: Held, reason: str) -> str:
         "pause_reason": "blocked",
         "wake_in": BLOCKED_FOR,
         "refused_by": held.definition.fingerprint,
+        "spared": held.is_recovery,  # the claim counted it before anybody knew that the code does not fit
         "error": encode({"type": "Blocked", "message": reason}, "The reason"),
     }
     held.write(row=row, event="workflow.blocked", data=encode({"reason": reason}, "The reason"))

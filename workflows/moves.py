@@ -154,7 +154,7 @@ SELECT id, seq, 'workflow.handed_back', fence, %(worker)s, '', '', '{"reason": "
 APPLY = """
 WITH mine AS MATERIALIZED (
     SELECT a.*, w.seq FROM (SELECT * FROM json_to_recordset(%(rows)s::json) AS t(
-        id uuid, fence bigint, n int, steps int, events int, raises int, advanced bool, variables text, progress text,
+        id uuid, fence bigint, n int, steps int, events int, raises int, advanced bool, spared bool, variables text, progress text,
         ticket text, status text, pause_reason text, wake_in float8, wake_at timestamptz, basket text, nudges int,
         output text, error text, refused_by text) ORDER BY id) AS a
     CROSS JOIN LATERAL (  -- one probe each by its id: `=` would tempt the planner to read all that the worker holds
@@ -198,7 +198,8 @@ WITH mine AS MATERIALIZED (
         progress = COALESCE(a.progress::jsonb, w.progress),
         ticket = COALESCE(a.ticket, w.ticket),
         refused_by = CASE WHEN a.advanced THEN '' ELSE COALESCE(a.refused_by, w.refused_by) END,
-        recovery_attempts = CASE WHEN a.advanced THEN 0 ELSE w.recovery_attempts END,
+        recovery_attempts = CASE WHEN a.advanced THEN 0 WHEN a.spared THEN GREATEST(w.recovery_attempts - 1, 0)
+            ELSE w.recovery_attempts END,
         suspects = CASE WHEN a.advanced THEN NULL ELSE w.suspects END,
         status = COALESCE(a.status, w.status),
         worker_id = CASE WHEN a.status IS NULL THEN w.worker_id END,

@@ -110,14 +110,17 @@ def test_a_workflow_that_kills_its_workers_is_given_up_by_name(workers, ledger):
     assert ledger() == ["p:begun"] * 2
 
 
-def test_sigterm_hands_back_without_burning_an_attempt(workers, ledger):
-    """C23, C60."""
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])
+def test_who_is_told_to_stop_hands_back_without_burning_an_attempt(workers, ledger, how):
+    """C23, C60; faults: SIGTERM, also to the whole process group, also Ctrl-C; no process is left behind."""
     process = workers.start()
     workflow = start("slow", {"tag": "w", "seconds": 0.4, "steps": 5})
     until(lambda: "w:1:begun" in ledger(), "the second step has begun")
 
-    os.killpg(process.pid, signal.SIGTERM)
+    os.killpg(process.pid, how)
     assert process.wait(20) == 0
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
 
     workflow.refresh_from_db()
     assert (workflow.status, workflow.worker, workflow.recovery_attempts) == ("queued", None, 0)

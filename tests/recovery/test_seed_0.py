@@ -10,6 +10,7 @@ from django.utils import timezone
 from recovery.checking import check
 from recovery.models import Recovery
 from recovery.models.recovery import Reason
+from recovery.rescues import settle
 from recovery.sweep import sweep_now
 from tests.recovery.dead import die, hold, make_due
 from tests.recovery.world import ago, dead_worker, done, live_worker, opened, put, running, silent_worker
@@ -235,6 +236,28 @@ def test_a_definition_that_is_gone_burns_no_attempt():
     workflow.refresh_from_db()
     assert (workflow.status, workflow.recovery_attempts) == (Status.RUNNING, 0)
     assert check(workflow.pk).reason == "definition_missing"
+
+
+def test_code_that_no_longer_fits_burns_no_attempt_either():
+    """C8, C53; faults: definition changed after a deploy: the claim that found it out is given back."""
+    rehearsal = rehearse("three")
+    rehearsal.crash_after(1)
+    recorded = Step.objects.filter(workflow=rehearsal.workflow)
+    recorded.update(name="as it was called before")
+    rehearsal._let_time_pass()
+
+    blocked = rehearsal.turn()
+
+    settle()
+    assert (blocked.pause_reason, blocked.recovery_attempts, blocked.recoveries) == ("blocked", 0, 1)
+    assert Recovery.objects.get().outcome == "pending"
+
+    recorded.update(name="s0")
+    Workflow.objects.update(refused_by="another deploy")
+    rehearsal.to_end()
+
+    settle()
+    assert (rehearsal.workflow.status, Recovery.objects.get().outcome) == ("completed", "recovered")
 
 
 # -- a pause that was pending -----------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from recovery.lookout import Lookout
 from recovery.models import Recovery
 from recovery.rescues import settle
 from recovery.sweep import Sweep, sweep_now
+from workflows import takeover
 from workflows.claiming import why_not_claimed
 from workflows.conf import settings
 from workflows.inline import InlineConnection
@@ -67,15 +68,32 @@ def test_a_heartbeat_between_the_looks_is_a_sign_of_life():
     assert workflow.worker.ended_at is None
 
 
-def test_a_worker_that_beats_while_it_is_being_ended_lives_on(monkeypatch):
-    """Design 5.3: under the row's lock it looks again."""
-    hold()
-    lookout = Lookout()
-    seen = lookout.look()
-    monkeypatch.setattr(Lookout, "look", lambda _: dict.fromkeys([Worker.objects.get().pk], "died"))
-    monkeypatch.setattr("recovery.lookout._still", lambda *_: False)
+def beats(number):
+    Worker.objects.filter(pk=number).update(heartbeat_at=Now() + timedelta(milliseconds=1))
 
-    assert (seen, lookout.end_dead()) == ({}, [])
+
+def locks_again(number):
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock('rekindle_worker'::regclass::oid::int, %s)", [number])
+
+
+@pytest.mark.parametrize(("why", "shows"), [("died", beats), ("died", locks_again), ("silent", beats)])
+def test_a_worker_that_shows_itself_while_it_is_being_ended_lives_on(monkeypatch, why, shows):
+    """Design 5.3: under the row's lock it looks again."""
+    number = hold().worker_id
+    if why == "silent":
+        silence(Worker.objects.get())
+    monkeypatch.setattr(Lookout, "look", lambda _: {number: why})
+
+    def end_worker(*given, **more):
+        shows(number)
+        return takeover.end_worker(*given, **more)
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr("recovery.lookout.end_worker", end_worker)
+        assert Lookout().end_dead() == []
+
+    assert Worker.objects.get().ended_at is None
 
 
 def test_whoever_holds_its_lock_lives():
@@ -124,17 +142,30 @@ def test_after_a_restart_of_the_server_nobody_is_dead_before_they_could_come_bac
     assert workflow.recovery_attempts == 0
 
 
-def test_a_promotion_is_a_new_server_for_whoever_saw_the_old_one(settings):
-    """Design 5.2: counted from the first sight of this incarnation."""
-    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 3600, "DEATH_GAP": 0}
-    hold(by=worker(incarnation="x"))
-    lookout = Lookout(server="the primary before")
-    with connection.cursor() as cursor:  # the server itself runs for long
-        cursor.execute(
-            "UPDATE rekindle_worker SET incarnation = (SELECT incarnation FROM (SELECT 'x' AS incarnation) t)"
-        )
+@pytest.mark.parametrize(
+    ("server", "incarnation"),
+    [("the primary before", ""), ("", "before/0000000F")],
+    ids=["who saw the old one", "who looks for the first time"],
+)
+def test_after_a_promotion_nobody_is_dead_before_they_could_come_back(settings, server, incarnation):
+    """Design 5.2; faults: replica promoted. It has run for long, so the grace counts from the first sight of it."""
+    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 0.5, "DEATH_GAP": 0}
+    number = hold(by=worker(incarnation=incarnation)).worker_id
+    lookout = Lookout(server=server)
 
     assert lookout.look() == {}
+
+    lookout.server_seen -= 0.5
+    assert lookout.look() == {number: "died"}
+
+
+def test_a_sweep_that_is_asked_for_right_after_a_promotion_ends_nobody(settings):
+    """Faults: replica promoted; the scheduled task has no memory of the server before."""
+    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 0.5, "DEATH_GAP": 0.01}
+    hold(by=worker(incarnation="before/0000000F"))
+
+    assert sweep_now("scheduled task")["found"] == 0
+    assert Worker.objects.get().ended_at is None
 
 
 def test_the_record_of_a_rescue_is_complete():

@@ -197,3 +197,18 @@ def test_an_answer_that_came_just_before_the_deadline_is_not_overwritten_by_it()
         assert execute(claimer.claim(1)[0], Alone()) == "completed"
     assert Workflow.objects.get().output == "just in time"
     assert Step.objects.get().status == "done"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_signal_of_which_its_holder_has_not_heard_wakes_what_it_parks():
+    """I1; faults: a signal sent while the workflow parks. The database knows by its nudges, so it is due at once."""
+    workflow = start("mail")
+    with hands() as claimer:
+        held = claimer.claim(1)[0]
+        signal(workflow.pk, "letter", "hello")
+        row = {"status": "paused", "pause_reason": "pend", "basket": "signal:letter", "nudges": held.nudges}
+
+        held.write(row=row, event="workflow.paused")
+
+        assert Workflow.objects.get().wake_at is not None
+        assert [one.id for one in claimer.claim(1)] == [workflow.pk]

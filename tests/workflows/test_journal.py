@@ -2,6 +2,7 @@
 
 import threading
 
+import psycopg
 import pytest
 from django.db import connection, transaction
 
@@ -195,6 +196,44 @@ def test_a_commit_that_nobody_heard_counts_as_done():
         assert [one for _, one in claimer.journal._resolve([(held, later)])] == [later]
 
     assert not Event.objects.filter(type="workflow.zombie_refused").exists()
+
+
+def test_a_commit_that_nobody_heard_is_not_made_again():
+    """I2, I5; faults: committed, but only the connection died: the run goes on as if it had heard."""
+    start("three")
+    with hands() as claimer:
+        held = claimer.claim(1)[0]
+        journal = claimer.journal
+        unheard = [1]
+
+        def apply_and_break(cursor, asked):
+            applied = apply(cursor, claimer.worker, asked)
+            if unheard:
+                unheard.pop()
+                journal._connection.close()
+                raise psycopg.OperationalError("the connection was lost")
+            return applied
+
+        journal.apply = apply_and_break
+        held.write(step=done(held, "a"), result='"x"', event="step.completed")
+        held.write(event="test.after")
+
+    assert Step.objects.get().result == "x"
+    assert list(Event.objects.order_by("seq").values_list("type", flat=True))[2:] == ["step.completed", "test.after"]
+
+
+def test_what_a_ticket_dropped_writes_under_a_fence_that_is_gone():
+    """◆ A ticket raises the fence: the database refuses a dropped path, also where the process has not noticed. I3."""
+    start("jump")
+    with hands() as claimer:
+        held = claimer.claim(1)[0]
+        late = Entry(fence=held.fence, n=9)
+        held.jump("stop", ".", held.epoch)
+        held._record(late, done(held, "dropped"), "done", 0, None, None)
+
+        assert apply(claimer.connection.cursor(), claimer.worker, [(held, late)]) == {}
+
+    assert not Step.objects.exists()
 
 
 @pytest.mark.parametrize("statement", ["UPDATE rekindle_event SET type = 'x'", "DELETE FROM rekindle_event"])

@@ -156,17 +156,17 @@ def test_replay_enters_the_handler_of_a_ticket_that_was_raised(ledger):
 
 
 def test_a_ticket_whose_handler_a_deploy_removed_waits_for_code_that_has_it(ledger, monkeypatch):
-    """C8, C53: blocked by name, and it goes on where it was."""
+    """C8, C53: blocked by name, no attempt burned, and it goes on where it was."""
     rehearsal = rehearse("jump")
     rehearsal.crash_after(2)
     rehearsal._let_time_pass()
     with monkeypatch.context() as deploy:
         deploy.delitem(find("jump").tickets, "stop")
         blocked = rehearsal.turn()
-    assert (blocked.status, blocked.pause_reason) == ("paused", "blocked")
+    assert (blocked.status, blocked.pause_reason, blocked.recovery_attempts) == ("paused", "blocked", 0)
     assert blocked.error["message"] == "the ticket stop was raised, the code now has no handler for it"
 
-    Workflow.objects.update(refused_by="the code of that deploy")
+    Workflow.objects.update(refused_by="another deploy")
 
     assert rehearsal.to_end().output == "stopped after cleanup"
     assert ledger == ["alarm", "cleanup"]

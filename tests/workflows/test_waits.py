@@ -74,8 +74,9 @@ def test_the_deadline_of_an_earlier_retry_does_not_end_a_pend(answer, output):
     assert rehearsal.to_end().output == output
 
 
+@pytest.mark.django_db(transaction=True)
 def test_the_deadline_of_a_sleep_is_written_once_also_when_its_holder_sees_it_end():
-    """◆ Deadlines are written once."""
+    """◆ Deadlines are written once. In transactions of their own, in which the database's time goes on."""
 
     @workflow("short_sleep_beside_work")
     def short_sleep_beside_work(run: Run) -> None:
