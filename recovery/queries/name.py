@@ -8,7 +8,7 @@ from ..counts import Counts, summed
 from ..late import DUE_SINCE
 from ..ranges import Range
 from ..tuning import EVERYBODY, stamp
-from .figures import SERIES, filled, span
+from .figures import SERIES, filled, whole
 from .together import Rows, together
 
 MOST = 10_000  # more is "many"
@@ -44,7 +44,7 @@ class Named:
 
 
 def named(name: str, over: Range) -> Named:
-    asked = span(over)
+    asked = whole(over)
     given = asked.given(name) | {"since": over.start, "everybody": EVERYBODY, "seconds": 0, "most": MOST}
     found = together(given, now=NOW, series=SERIES, errors=ERRORS, policies=POLICIES)
     policies = {row["name"]: row for row in found["policies"]}

@@ -31,6 +31,7 @@ class Found:
     times: dict[str, list[float]] = field(default_factory=dict)
     queries: dict[str, int] = field(default_factory=dict)
     status: dict[str, int] = field(default_factory=dict)
+    lengths: dict[str, int] = field(default_factory=dict)  # of the answers
 
 
 def measure(homes: list[Home], groups: Iterable[str], rounds: int) -> list[Found]:
@@ -62,7 +63,7 @@ def _asked(ask: Ask, homes: list[Home], known: dict[str, dict[str, str]], rounds
         with home:
             requests[home.size.name] = request = _request(ask, home, known[home.size.name])
             with connection.execute_wrapper(counter := Counter()):
-                found.status[home.size.name] = request()[1]
+                _, found.status[home.size.name], found.lengths[home.size.name] = request()
             found.queries[home.size.name] = counter.number
             for _ in range(WARM - 1):
                 request()
@@ -76,8 +77,8 @@ def _asked(ask: Ask, homes: list[Home], known: dict[str, dict[str, str]], rounds
     return found
 
 
-def _request(ask: Ask, home: Home, facts: dict[str, str]) -> Callable[[], tuple[float, int]]:
-    """Ask once: milliseconds until the answer is there, or its first byte, and its status."""
+def _request(ask: Ask, home: Home, facts: dict[str, str]) -> Callable[[], tuple[float, int, int]]:
+    """Ask once: milliseconds until the answer is there, or its first byte; its status, and its length."""
     client, address = home.client(ask.who), ask.address.format(**facts)
     if ask.polls:
         page = client.get(address).content.decode()
@@ -85,7 +86,7 @@ def _request(ask: Ask, home: Home, facts: dict[str, str]) -> Callable[[], tuple[
         address = html.unescape(poll[1]) if poll else address
     headers = {"HX-Request": "true"} if ask.kind in ("poll", "known") else {}
 
-    def get() -> tuple[float, Any]:
+    def get() -> tuple[float, int, int]:
         began = time.perf_counter()
         answer = client.get(address, headers=headers)
         if answer.streaming:
@@ -94,7 +95,7 @@ def _request(ask: Ask, home: Home, facts: dict[str, str]) -> Callable[[], tuple[
         if ask.kind == "known":
             headers["If-None-Match"] = answer.headers.get("ETag", "")
         answer.close()
-        return took, answer.status_code
+        return took, answer.status_code, 0 if answer.streaming else len(answer.content)
 
     get()
     return get

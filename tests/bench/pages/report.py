@@ -16,6 +16,7 @@ LONGEST = {"commands": 1000.0, "duties": 1000.0}
 PAGE = 100.0
 TIMES = 2.0
 NOISE = 5.0  # ms
+ALIKE = 2 / 3  # of the length
 QUERIES = {"page": 12, "csv": 12, "poll": 6, "known": 6}
 
 
@@ -50,9 +51,13 @@ def misses(one: Found) -> list[str]:
 
 
 def ratio(one: Found) -> float:
-    """Of the medians; 1 where the difference is noise."""
+    """Of the medians; 1 where it does not count."""
     small, large = median(one.times["small"]), median(one.times["large"])
-    return large / small if large - small > NOISE else 1.0
+    return large / small if large - small > NOISE and _alike(one) else 1.0
+
+
+def _alike(one: Found) -> bool:
+    return not one.lengths or one.lengths["small"] >= ALIKE * one.lengths["large"]
 
 
 def pth(times: list[float], share: float) -> float:
@@ -65,5 +70,5 @@ def _line(one: Found) -> list[str]:
     figures = (f"{value:.1f}" for times in (small, large) for value in (median(times), pth(times, 0.95)))
     missed = misses(one)
     verdict = "MISSED: " + ", ".join(missed) if missed else ""
-    real = median(large) / median(small)
-    return [one.kind, one.title, *figures, f"{real:.1f}", "–".join(map(str, counts)), verdict]
+    real = f"{median(large) / median(small):.1f}"
+    return [one.kind, one.title, *figures, real if _alike(one) else f"({real})", "–".join(map(str, counts)), verdict]
