@@ -35,11 +35,11 @@ def main() -> int:
         print(f"PostgreSQL {postgres.version}, fsync on; {os.cpu_count()} cores; {asked.rounds} rounds.", flush=True)
         homes = [fill.ensure(postgres, size, refill=asked.refill) for size in world.SIZES]
         try:
-            found = measure.measure(homes, asked.groups or asks.GROUPS, asked.rounds)
+            found, loud = measure.measure(homes, asked.groups or asks.GROUPS, asked.rounds)
         finally:
             for home in homes:
                 home.close()
-    status = report.show(found)
+    status = report.show(found, loud)
     print(f"Took {time.monotonic() - begun:.0f} s.")
     return status
 

@@ -12,6 +12,7 @@ from django.db import connection
 
 from recovery.duties import DUTIES
 
+from .. import quiet
 from . import asks
 from .asks import Ask
 from .homes import Home
@@ -34,14 +35,16 @@ class Found:
     lengths: dict[str, int] = field(default_factory=dict)  # of the answers
 
 
-def measure(homes: list[Home], groups: Iterable[str], rounds: int) -> list[Found]:
-    known = {}
+def measure(homes: list[Home], groups: Iterable[str], rounds: int) -> tuple[list[Found], int]:
+    """The lines of the table, and before how many groups somebody else used the machine."""
+    known, loud = {}, 0
     for home in homes:
         home.tend()
         with home:
             known[home.size.name] = asks.facts()
     found = []
     for group in groups:
+        loud += quiet.wait() > quiet.BUSY
         for ask in asks.GROUPS[group]():
             found.append(_asked(ask, homes, known, rounds))
         calls: dict[str, Callable[[], object]] = {}
@@ -52,7 +55,7 @@ def measure(homes: list[Home], groups: Iterable[str], rounds: int) -> list[Found
         for title, call in calls.items():
             found.append(_called(group, title, call, homes))
         print(f"  {group}", flush=True)
-    return found
+    return found, loud
 
 
 def _asked(ask: Ask, homes: list[Home], known: dict[str, dict[str, str]], rounds: int) -> Found:

@@ -20,7 +20,7 @@ ALIKE = 2 / 3  # of the length
 QUERIES = {"page": 12, "csv": 12, "poll": 6, "known": 6}
 
 
-def show(found: list[Found]) -> int:
+def show(found: list[Found], loud: int) -> int:
     """Print what was found; 1 if a bar was missed."""
     head = ["", "", "p50 1k", "p95 1k", "p50 1M", "p95 1M", "ratio", "queries", ""]
     lines = [head, *(_line(one) for one in found)]
@@ -34,6 +34,8 @@ def show(found: list[Found]) -> int:
         print("  ".join(cells).rstrip())
     missed = [one for one in found if misses(one)]
     print(f"\nMilliseconds. {len(found) - len(missed)} of {len(found)} reach every bar.")
+    if loud:
+        print(f"Before {loud} groups the machine was busy with something else: times may be high.")
     return 1 if missed else 0
 
 
