@@ -132,7 +132,8 @@ def plain(figure: Any) -> dict[str, Any]:
 
 def _percentiles(histogram: str, *shares: float) -> Callable[[Range], Rows]:
     def read(over: Range) -> Rows:
-        return [(one.at, *(_rounded(one.pth(histogram, share)) for share in shares)) for one in series(over)]
+        rows = series(over, histograms=[histogram])
+        return [(one.at, *(_rounded(one.pth(histogram, share)) for share in shares)) for one in rows]
 
     return read
 
@@ -142,7 +143,7 @@ def _rounded(seconds: float | None) -> float | None:
 
 
 def _of(*pick: Callable[[Counts], Any]) -> Callable[[Range], Rows]:
-    return lambda over: [(one.at, *(one_of(one) for one_of in pick)) for one in series(over)]
+    return lambda over: [(one.at, *(one_of(one) for one_of in pick)) for one in series(over, histograms=())]
 
 
 THROUGHPUT = [("completed", "--done"), ("recovered", "--orphan"), ("failed", "--failed")]

@@ -20,8 +20,9 @@ from .moves import CLAIM, GIVE_BACK
 # Name-level reasons, as SQL over `name`. A limited name is claimed apart, under the lock of its policy.
 PAUSED = "EXISTS (SELECT FROM rekindle_policy p WHERE p.name = {name} AND p.paused)"
 LIMITED = "EXISTS (SELECT FROM rekindle_policy p WHERE p.name = {name} AND p.concurrency IS NOT NULL)"
-FULL = """EXISTS (SELECT FROM rekindle_policy p WHERE p.name = {name} AND p.concurrency <=
-    (SELECT count(*) FROM rekindle_workflow h WHERE h.name = {name} AND h.worker_id IS NOT NULL))"""
+# Counted for a name that has a limit, and only among what is held: OFFSET keeps the planner from reading all of the name.
+FULL = """EXISTS (SELECT FROM rekindle_policy p WHERE p.name = {name} AND CASE WHEN p.concurrency IS NOT NULL THEN p.concurrency <=
+    (SELECT count(*) FROM (SELECT name FROM rekindle_workflow WHERE worker_id IS NOT NULL OFFSET 0) h WHERE h.name = p.name) END)"""
 UNKNOWN = """NOT EXISTS (SELECT FROM rekindle_worker k WHERE k.ended_at IS NULL AND (k.knows -> {name} ->> 0)::int >= {version}
     AND k.knows -> {name} ->> 1 <> {refused_by})"""
 

@@ -10,7 +10,7 @@ from ..late import DUE_SINCE
 from ..ranges import Range
 from ..tuning import EVERYBODY, stamp
 from .backlog import PACE
-from .figures import SERIES, filled, span
+from .figures import SERIES, filled, whole
 from .together import Rows, together
 
 MOST = 10_000  # more is "many"
@@ -47,7 +47,7 @@ class Named:
 
 
 def named(name: str, over: Range) -> Named:
-    asked = span(over)
+    asked = whole(over)
     given = asked.given(name) | {"since": over.start, "everybody": EVERYBODY, "seconds": 0, "most": MOST}
     found = together(given, now=NOW, series=SERIES, errors=ERRORS, policies=POLICIES, pace=PACE)
     policies = {row["name"]: row for row in found["policies"]}

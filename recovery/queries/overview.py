@@ -19,7 +19,7 @@ from ..ranges import Range
 from ..tiles import Now, Rule, Tile, tiles
 from . import activity
 from . import attention as troubles
-from .figures import BY_NAME, SERIES, filled, span
+from .figures import BY_NAME, filled, series_of, span
 from .health import ping
 from .together import Rows, together
 
@@ -85,7 +85,7 @@ def overview(over: Range) -> Overview:
     given = twice.given() | troubles.given() | {"seconds": 0, "most": 10_000, "stale": settings().stale_after}
     found = together(
         given | _since(over),
-        series=SERIES,
+        series=series_of(["resume"]),
         names=BY_NAME,
         now=NOW,
         held=HELD,

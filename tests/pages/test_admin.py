@@ -248,3 +248,26 @@ def test_a_changed_rule_is_audited(chief):
 
     noted = AuditEntry.objects.get()
     assert (noted.subject, noted.before, noted.after) == ("rule", {"threshold": 10.0}, {"threshold": 20.0})
+
+
+@pytest.mark.parametrize("word", ["{pk}", "ORD-1", "order"])
+def test_a_workflow_is_found_by_the_whole_of_its_id_key_or_name(viewer, workflow, word):
+    here, elsewhere = workflow(key="ORD-1"), workflow(name="other", key="ORD-10")
+
+    page = viewer.get("/admin/rekindle/workflow/", {"q": word.format(pk=here.pk)}).content.decode()
+
+    assert str(here.pk) in page
+    assert str(elsewhere.pk) not in page
+
+
+@pytest.mark.parametrize("model", ["rekindle/event", "rekindle/step", "rekindle_recovery/recovery"])
+def test_what_is_no_id_finds_nothing_and_breaks_nothing(viewer, model):
+    assert viewer.get(f"/admin/{model}/", {"q": "no id\0"}).status_code == 200
+
+
+def test_an_admin_page_does_not_count_without_end(viewer, workflow, monkeypatch):
+    monkeypatch.setattr("recovery.admin.finding.MOST", 2)
+    for _ in range(3):
+        workflow()
+
+    assert "2 workflows" in viewer.get("/admin/rekindle/workflow/").content.decode()

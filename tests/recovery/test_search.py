@@ -212,6 +212,26 @@ def test_a_key_is_looked_up_in_its_index(db):
     assert "rekindle_key" in Workflow.objects.filter(search("key:ORD-1").wanted).explain()
 
 
+@pytest.mark.parametrize(
+    ("text", "index"),
+    [
+        ("status:cancelled", "rekindle_status"),
+        ("name:order version:1", "rekindle_named"),
+        ("step:charge_card", "rekindle_standing"),
+        ("error:TimeoutError", "rekindle_step_error"),
+        ("basket:fraud-review", "rekindle_pended"),
+    ],
+)
+def test_what_is_rare_is_found_through_an_index_that_knows_it(db, text, index):
+    """Among a million nobody walks past all the others."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
+
+    ids = Workflow.objects.filter(search(text).wanted).order_by("-pk").values("pk")[:51]
+
+    assert index in ids.explain()
+
+
 # -- on the command line ----------------------------------------------------------------------------------------------
 
 

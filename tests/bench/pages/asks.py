@@ -94,10 +94,9 @@ TABS = ("events", "recovery", "data", "paths", "audit")
 # fmt: off
 TABLES = ("rekindle/workflow", "rekindle/step", "rekindle/event", "rekindle/worker", "rekindle_recovery/recovery", "rekindle_recovery/duty",
     "rekindle_recovery/metricminute", "rekindle_recovery/alert", "rekindle_recovery/auditentry")
-FILTERED = ("rekindle/workflow/?status__exact=failed", "rekindle/workflow/?status__exact=cancelled",
-    "rekindle/workflow/?pause_reason__exact=blocked", "rekindle/workflow/?q={key}", "rekindle/workflow/?q={short}", "rekindle/event/?q={short}",
-    "rekindle/step/?status__exact=waiting", "rekindle/step/?kind__exact=parallel", "rekindle/step/?q={short}",
-    "rekindle_recovery/recovery/?outcome__exact=refused", "rekindle_recovery/metricminute/?q=order")
+FILTERED = ("rekindle/workflow/?status__exact=failed", "rekindle/workflow/?status__exact=cancelled", "rekindle/workflow/?q={key}",
+    "rekindle/workflow/?q={short}", "rekindle/event/?q={short}", "rekindle/step/?q={short}",
+    "rekindle_recovery/recovery/?outcome__exact=refused")
 # fmt: on
 
 

@@ -1,6 +1,7 @@
 """One process, two databases: whoever is entered answers as Django's default. They stay alive while they are measured."""
 
 import time
+from pathlib import Path
 from types import TracebackType
 
 import psycopg
@@ -44,6 +45,12 @@ class Home:
                 self._clients[who] = Client(raise_request_exception=False, SERVER_NAME="localhost")
                 self._clients[who].force_login(User.objects.get(username=who))
         return self._clients[who]
+
+    def worked(self) -> float:
+        """Processor seconds of this process and of its connection's: what others do on the machine is not in it."""
+        self._connection.ensure_connection()
+        backend = self._connection.connection.info.backend_pid
+        return time.process_time() + int(Path(f"/proc/{backend}/schedstat").read_text().split()[0]) / 1e9
 
     def tend(self) -> None:
         """Workers hold their locks and beat; each minute the scheduler sweeps and counts."""

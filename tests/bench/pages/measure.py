@@ -12,6 +12,7 @@ from django.db import connection
 
 from recovery.duties import DUTIES
 
+from .. import quiet
 from . import asks
 from .asks import Ask
 from .homes import Home
@@ -31,18 +32,21 @@ class Found:
     times: dict[str, list[float]] = field(default_factory=dict)
     queries: dict[str, int] = field(default_factory=dict)
     status: dict[str, int] = field(default_factory=dict)
+    lengths: dict[str, int] = field(default_factory=dict)  # of the answers
 
 
-def measure(homes: list[Home], groups: Iterable[str], rounds: int) -> list[Found]:
-    known = {}
+def measure(homes: list[Home], groups: Iterable[str], rounds: int, *, work: bool) -> tuple[list[Found], int]:
+    """The lines of the table, and before how many groups somebody else used the machine."""
+    known, loud = {}, 0
     for home in homes:
         home.tend()
         with home:
             known[home.size.name] = asks.facts()
     found = []
     for group in groups:
+        loud += not work and quiet.wait() > quiet.BUSY
         for ask in asks.GROUPS[group]():
-            found.append(_asked(ask, homes, known, rounds))
+            found.append(_asked(ask, homes, known, rounds, work))
         calls: dict[str, Callable[[], object]] = {}
         if group == "commands":
             calls = asks.COMMANDS
@@ -51,18 +55,18 @@ def measure(homes: list[Home], groups: Iterable[str], rounds: int) -> list[Found
         for title, call in calls.items():
             found.append(_called(group, title, call, homes))
         print(f"  {group}", flush=True)
-    return found
+    return found, loud
 
 
-def _asked(ask: Ask, homes: list[Home], known: dict[str, dict[str, str]], rounds: int) -> Found:
+def _asked(ask: Ask, homes: list[Home], known: dict[str, dict[str, str]], rounds: int, work: bool) -> Found:
     found = Found(ask.group, ask.title, ask.kind)
     requests = {}
     for home in homes:
         home.tend()
         with home:
-            requests[home.size.name] = request = _request(ask, home, known[home.size.name])
+            requests[home.size.name] = request = _request(ask, home, known[home.size.name], work)
             with connection.execute_wrapper(counter := Counter()):
-                found.status[home.size.name] = request()[1]
+                _, found.status[home.size.name], found.lengths[home.size.name] = request()
             found.queries[home.size.name] = counter.number
             for _ in range(WARM - 1):
                 request()
@@ -76,8 +80,9 @@ def _asked(ask: Ask, homes: list[Home], known: dict[str, dict[str, str]], rounds
     return found
 
 
-def _request(ask: Ask, home: Home, facts: dict[str, str]) -> Callable[[], tuple[float, int]]:
-    """Ask once: milliseconds until the answer is there, or its first byte, and its status."""
+def _request(ask: Ask, home: Home, facts: dict[str, str], work: bool) -> Callable[[], tuple[float, int, int]]:
+    """Ask once: milliseconds until the answer is there, or its first byte; its status, and its length."""
+    clock = home.worked if work else time.perf_counter
     client, address = home.client(ask.who), ask.address.format(**facts)
     if ask.polls:
         page = client.get(address).content.decode()
@@ -85,16 +90,16 @@ def _request(ask: Ask, home: Home, facts: dict[str, str]) -> Callable[[], tuple[
         address = html.unescape(poll[1]) if poll else address
     headers = {"HX-Request": "true"} if ask.kind in ("poll", "known") else {}
 
-    def get() -> tuple[float, Any]:
-        began = time.perf_counter()
+    def get() -> tuple[float, int, int]:
+        began = clock()
         answer = client.get(address, headers=headers)
         if answer.streaming:
             next(iter(answer.streaming_content))
-        took = (time.perf_counter() - began) * 1000
+        took = (clock() - began) * 1000
         if ask.kind == "known":
             headers["If-None-Match"] = answer.headers.get("ETag", "")
         answer.close()
-        return took, answer.status_code
+        return took, answer.status_code, 0 if answer.streaming else len(answer.content)
 
     get()
     return get

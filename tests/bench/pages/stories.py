@@ -100,7 +100,7 @@ class Stories:
         if state in ("completed", "failed", "cancelled"):
             finished = done
             if state == "failed":
-                kind = "RecoveryFailed" if rescued else ERRORS[i % (len(ERRORS) - 1)]
+                kind = "RecoveryFailed" if rescued else "StepFailed"
                 error = f'{{"type": "{kind}", "message": "step charge_card failed: no answer {i % 7}"}}'
                 attempts = 3 if rescued else 0
         elif state == "running":
@@ -116,7 +116,7 @@ class Stories:
         else:
             status, pause = "paused", state
             if state == "pend":
-                basket = chance.choices(list(BASKETS), weights=list(BASKETS.values()))[0]
+                basket = BASKETS[i % len(BASKETS)]
             elif state != "suspended":
                 wake = _at(now, 60 + chance.random() * (14 * 86400 if state == "sleep" else 3600))
             if state == "blocked":
@@ -160,6 +160,8 @@ class Stories:
         stands = {"sleep": "waiting", "pend": "waiting", "retry": "waiting", "failed": "failed"}.get(state, "open")
         if basket == "crash_review":
             kind, name, error = "step", STEPS[1], '{"type": "Crashed", "message": "its worker died"}'
+        elif state == "failed":
+            error = f'{{"type": "{ERRORS[int(pk[-1], 16) % len(ERRORS)]}", "message": "no answer"}}'
         elif state == "retry":
             error = '{"type": "TimeoutError", "message": "the card service did not answer"}'
         ended = done if state == "failed" else NONE

@@ -23,8 +23,8 @@ NAMES = {
 }
 SEARCHABLE = ("order", "payment")  # those whose customer can be searched for
 STEPS = ("load_customer", "charge_card", "save_invoice")
-BASKETS = {"fraud-review": 70, "approval": 15, "crash_review": 10, "workflow_error": 5}
-ERRORS = ("TimeoutError", "ConnectionError", "ValueError", "StepFailed", "RecoveryFailed")
+BASKETS = ("fraud-review", "fraud-review", "approval", "crash_review", "workflow_error")
+ERRORS = ("TimeoutError", "ConnectionError", "ValueError", "PermissionError")  # of steps
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,14 @@ SMALL = Size(
     "small",
     1_000,
     {
-        "queued": 20,
-        "orphan": 5,
+        "queued": 55,
+        "orphan": 55,
         "running": 60,
         "retry": 55,
-        "blocked": 10,
+        "blocked": 55,
         "suspended": 5,
-        "pend": 80,
-        "pending": 20,
+        "pend": 250,
+        "pending": 55,
         "sleep": 60,
         "cancelled": 55,
         "failed": 60,
@@ -93,9 +93,9 @@ LARGE = Size(
         "retry": 2_000,
         "blocked": 300,
         "suspended": 100,
-        "pend": 15_000,
+        "pend": 6_000,
         "pending": 8_000,
-        "sleep": 60_000,
+        "sleep": 70_000,
         "cancelled": 8_000,
         "failed": 20_000,
     },
