@@ -97,4 +97,5 @@ def added(name: str) -> str:
 
 RUNNING = "SELECT count(*) FROM rekindle_workflow WHERE worker_id IS NOT NULL"
 WAITING = f"""SELECT (SELECT count(*) FROM (SELECT FROM rekindle_workflow WHERE wake_at IS NOT NULL LIMIT {MOST}) w)
-    + (SELECT count(*) FROM (SELECT FROM rekindle_step WHERE status = 'waiting' AND basket <> '' AND wake_at IS NULL LIMIT {MOST}) s)"""  # noqa: S608
+    + (SELECT count(*) FROM (SELECT FROM rekindle_step WHERE status = 'waiting' AND basket <> '' AND wake_at IS NULL
+        AND EXISTS (SELECT FROM rekindle_workflow w WHERE w.id = workflow_id AND w.finished_at IS NULL) LIMIT {MOST}) s)"""  # noqa: S608

@@ -42,7 +42,7 @@ QUIET: dict[str, tuple[str, Callable[[], Q]]] = {
 }
 
 BASKETS = f"""SELECT basket AS name, count(*) AS count, min(began_at) AS oldest FROM (SELECT basket, began_at FROM rekindle_step
-    WHERE status = 'waiting' AND basket <> '' AND kind <> 'signal' AND basket <> ALL(%(automatic)s) LIMIT {COUNTED + 1}) s
+    WHERE status = 'waiting' AND basket <> '' AND kind <> 'signal' AND basket <> ALL(%(automatic)s) AND {troubles.ALIVE} LIMIT {COUNTED + 1}) s
 GROUP BY basket ORDER BY 3 NULLS LAST, 1 LIMIT 50"""  # noqa: S608  (constants)
 KEPT = """SELECT id, name, owner, owner_name, shared, view, search, range FROM rekindle_recovery_savedview
 WHERE owner = %(owner)s OR shared ORDER BY shared, lower(name), id LIMIT 100"""

@@ -4,9 +4,11 @@ from datetime import datetime
 import pytest
 from django.utils import timezone
 
+from recovery.metrics import measure
 from recovery.queries import workflows as queries
 from recovery.search.troubles import first_id
 from tests.factories import RecoveryFactory, WorkflowFactory, ago
+from workflows import verbs
 
 HTMX = {"HX-Request": "true"}
 
@@ -142,6 +144,19 @@ def test_what_waits_for_people_is_told_by_basket(viewer):
     }
     assert keys(of_one) == {"a", "b"}
     assert [one.name for one, _, on in of_one.context["baskets"] if on] == ["fraud-review"]
+
+
+@pytest.mark.parametrize("end", [verbs.cancel, verbs.fail])
+def test_what_ended_while_it_waited_waits_for_nobody(viewer, end):
+    waits = WorkflowFactory(key="a", pended=True, basket="crash_review")
+    end(WorkflowFactory(key="b", pended=True, basket="crash_review").pk, by="otto", reason="x")
+
+    people, attention = (viewer.get("/workflows/", {"view": view}) for view in ("people", "attention"))
+
+    assert keys(people) == keys(attention) == {waits.key}
+    assert [(one.name, one.count) for one, _, _ in people.context["baskets"]] == [("crash_review", "1")]
+    assert keys(viewer.get("/workflows/", {"q": "basket:crash_review"})) == {waits.key}
+    assert measure("needs_people").value == 1
 
 
 def test_what_waits_for_people_is_resumed_or_moved_from_the_list(operator, viewer):
