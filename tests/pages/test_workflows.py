@@ -7,7 +7,7 @@ from django.utils import timezone
 from recovery.metrics import measure
 from recovery.queries import workflows as queries
 from recovery.search.troubles import first_id
-from tests.factories import RecoveryFactory, WorkflowFactory, ago
+from tests.factories import DutyFactory, RecoveryFactory, WorkflowFactory, ago
 from workflows import verbs
 
 HTMX = {"HX-Request": "true"}
@@ -120,6 +120,18 @@ def test_what_needs_attention_is_in_one_view(viewer):
     response = viewer.get("/workflows/", {"view": "attention"})
 
     assert keys(response) == {"orphan", "blocked", "review", "late", "given up", "too long"}
+
+
+def test_when_nothing_needs_attention_it_says_why_one_may_believe_it(viewer, django_assert_max_num_queries):
+    DutyFactory(name="sweep", began_at=ago(seconds=90))
+    address = "/workflows/?view=attention"
+    assert "No orphans in 24 h; last sweep <time" in viewer.get(address).content.decode()
+
+    RecoveryFactory(recovered=True)
+    RecoveryFactory(recovered=True, detected_at=ago(days=2))
+    with django_assert_max_num_queries(6):
+        page = viewer.get(address, headers=HTMX).content.decode()
+    assert "1 orphan in 24 h, all dealt with; last sweep" in page
 
 
 def test_what_was_recovered_today_is_in_one_view(viewer):
