@@ -21,9 +21,10 @@ WORD = 0.24  # of a chart's width is taken by the word of a mark
 @dataclass(frozen=True, slots=True)
 class Chart:
     columns: tuple[str, ...]
-    read: Callable[[Range], Rows]
+    read: Callable[..., Rows]  # of a range; of one name in it, if it can be had by name
     draw: Callable[[Rows], dict[str, Any]]
     metric: str = ""  # whose rule, if there is one, draws its threshold across
+    by_name: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +131,9 @@ def plain(figure: Any) -> dict[str, Any]:
     return drawn
 
 
-def _percentiles(histogram: str, *shares: float) -> Callable[[Range], Rows]:
-    def read(over: Range) -> Rows:
-        rows = series(over, histograms=[histogram])
+def _percentiles(histogram: str, *shares: float) -> Callable[..., Rows]:
+    def read(over: Range, name: str = "") -> Rows:
+        rows = series(over, name, histograms=[histogram])
         return [(one.at, *(_rounded(one.pth(histogram, share)) for share in shares)) for one in rows]
 
     return read
@@ -142,8 +143,11 @@ def _rounded(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 3)
 
 
-def _of(*pick: Callable[[Counts], Any]) -> Callable[[Range], Rows]:
-    return lambda over: [(one.at, *(one_of(one) for one_of in pick)) for one in series(over, histograms=())]
+def _of(*pick: Callable[[Counts], Any]) -> Callable[..., Rows]:
+    def read(over: Range, name: str = "") -> Rows:
+        return [(one.at, *(one_of(one) for one_of in pick)) for one in series(over, name, histograms=())]
+
+    return read
 
 
 THROUGHPUT = [("completed", "--done"), ("recovered", "--orphan"), ("failed", "--failed")]
@@ -156,6 +160,7 @@ CHARTS = {
         ("from", *(name for name, _ in THROUGHPUT)),
         _of(lambda one: one.completed - one.rescued, lambda one: one.rescued, lambda one: one.failed),
         lambda rows: bars(rows, THROUGHPUT),
+        by_name=True,
     ),
     "resume": Chart(
         ("from", "p50 seconds", "p99 seconds"),
@@ -167,6 +172,7 @@ CHARTS = {
         ("from", "p50 seconds", "p95 seconds", "p99 seconds"),
         _percentiles("took", 0.5, 0.95, 0.99),
         lambda rows: lines(rows, DURATION),
+        by_name=True,
     ),
     "queue": Chart(
         ("from", "due", "oldest seconds"),

@@ -114,6 +114,7 @@ def dead_letters(window: float, scope: str) -> Measured:
 def needs_people(window: float, scope: str) -> Measured:
     """Held for review, blocked, or beyond what recovery can repair."""
     held = Step.objects.using(settings().database).filter(status=Step.Status.WAITING, basket=REVIEW)
+    held = held.filter(workflow__finished_at=None)  # what ended while it waited keeps its wait
     held = held.filter(workflow__name=scope) if scope else held
     blocked = _workflows(scope).filter(pause_reason=PauseReason.BLOCKED)
     broken = _workflows(scope).filter(pause_reason=PauseReason.SUSPENDED, error__isnull=False)

@@ -118,6 +118,8 @@ def move_to(workflow_id: Id, to: str, *, by: str = "", reason: str = "", basket:
     if kind_of(check_basket(to)) == "retry" or to.startswith(SIGNAL):
         raise Refused(f"Cannot move anything to {to}: nobody looks for work there; name a basket of people.")
     with _locked(workflow_id) as workflow:
+        if workflow.is_finished:
+            raise Refused(f"Cannot move {workflow} ({workflow.status}): it has ended.")
         step = _pended(workflow, "move", basket, path)
         if kind_of(step.basket) == "retry" and step.wake_at:
             raise Refused(f"Cannot move {workflow}: it waits in {step.basket}, and goes on by itself.")

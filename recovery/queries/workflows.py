@@ -43,10 +43,13 @@ QUIET: dict[str, tuple[str, Callable[[], Q]]] = {
 }
 
 BASKETS = f"""SELECT basket AS name, count(*) AS count, min(began_at) AS oldest FROM (SELECT basket, began_at FROM rekindle_step
-    WHERE status = 'waiting' AND basket <> '' AND kind <> 'signal' AND basket <> ALL(%(automatic)s) LIMIT {COUNTED + 1}) s
+    WHERE status = 'waiting' AND basket <> '' AND kind <> 'signal' AND basket <> ALL(%(automatic)s) AND {troubles.ALIVE} LIMIT {COUNTED + 1}) s
 GROUP BY basket ORDER BY 3 NULLS LAST, 1 LIMIT 50"""  # noqa: S608  (constants)
 KEPT = """SELECT id, name, owner, owner_name, shared, view, search, range FROM rekindle_recovery_savedview
 WHERE owner = %(owner)s OR shared ORDER BY shared, lower(name), id LIMIT 100"""
+
+CALM = """SELECT (SELECT began_at FROM rekindle_recovery_duty WHERE name = 'sweep' ORDER BY began_at DESC LIMIT 1) AS swept,
+    (SELECT count(*) FROM (SELECT FROM rekindle_recovery_recovery WHERE detected_at > now() - interval '24 hours' LIMIT 1000) r) AS found"""
 
 PAUSES = {
     PauseReason.SLEEP: "Sleeping",
@@ -148,6 +151,12 @@ def around(owner: str, *, baskets: bool) -> Around:
         baskets=[_basket(row) for row in found.get("baskets", ())],
         backlog=backlog.read(found["due"], found["pace"]),
     )
+
+
+def calm() -> dict[str, Any]:
+    """Why one may believe that all is well: when somebody last looked, and how many orphans there were in 24 hours."""
+    (row,) = together({}, calm=CALM)["calm"]
+    return {"swept": row["swept"] and datetime.fromisoformat(row["swept"]), "found": row["found"]}
 
 
 def export(wanted: Q) -> Iterator[tuple[Any, ...]]:

@@ -14,7 +14,9 @@ from workflows.conf import settings
 from ..checking import REVIEWED
 from ..late import DUE_NAMES, GRACE
 
-_PENDED = "SELECT workflow_id FROM rekindle_step WHERE status = 'waiting' AND basket <> ''"
+# What ended while it waited keeps its wait, for whoever revives it; until then nobody is waited for.
+ALIVE = "EXISTS (SELECT FROM rekindle_workflow w WHERE w.id = workflow_id AND w.finished_at IS NULL)"
+_PENDED = f"SELECT workflow_id FROM rekindle_step WHERE status = 'waiting' AND basket <> '' AND {ALIVE}"  # noqa: S608
 
 ORPHAN = """SELECT w.id FROM rekindle_workflow w LEFT JOIN rekindle_worker k ON k.id = w.worker_id
     WHERE w.status = 'running' AND (k.id IS NULL OR k.ended_at IS NOT NULL)"""

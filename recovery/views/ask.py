@@ -40,7 +40,8 @@ def ask(request: HttpRequest, act: str, pk: UUID | None = None) -> HttpResponse:
     if not looks:
         raise Http404(f"There is no workflow {pk or 'among those you named'}; retention may have removed it.")
     if request.method != "POST":
-        return _draw(request, ACTS[act], looks, Wish(step=wishes.place(request.GET.get("step", ""))))
+        chosen = Wish(step=wishes.place(request.GET.get("step", "")), path=request.GET.get("path", ""))
+        return _draw(request, ACTS[act], looks, chosen)
     try:
         wanted = _wishes(request, ACTS[act], looks)
     except Refused as refusal:

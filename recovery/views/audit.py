@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from .. import frame
+from ..addresses import of_name
 from ..differences import differences
 from ..etag import polled
 from ..models import AuditEntry
@@ -82,7 +83,7 @@ def _page(entry: AuditEntry) -> str:
     if entry.subject == "workflow" and WHOLE_ID.fullmatch(entry.subject_id):
         return reverse("rekindle:workflow", args=[entry.subject_id])
     if entry.subject == "policy" and entry.subject_name not in ("", EVERYBODY):
-        return reverse("rekindle:name", args=[entry.subject_name])
+        return of_name(entry.subject_name)
     return ""
 
 

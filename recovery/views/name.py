@@ -1,6 +1,7 @@
 """One name: how it does, and what stops the bleeding."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -20,6 +21,22 @@ from ..queries.name import Named, named
 from ..words import duration
 from .door import CONFIGURE, SEE, is_htmx, needs
 
+CHARTS: tuple[tuple[str, str, str, list[tuple[str, str]], str], ...] = (
+    (
+        "throughput",
+        "Throughput",
+        "Workflows of this name that completed, completed after a recovery, or failed, over time",
+        [("completed", "completed"), ("orphan", "recovered"), ("failed", "failed")],
+        "",
+    ),
+    (
+        "duration",
+        "Duration",
+        "Seconds from due to completed, over time: half of the workflows of this name, 95 and 99 in a hundred",
+        [],
+        "seconds, from due to completed",
+    ),
+)
 PAUSED = {True: "is paused: new work is accepted and not started", False: "starts again"}
 
 
@@ -32,7 +49,7 @@ def name(request: HttpRequest, name: str) -> HttpResponseBase:
 @polled
 def _show(request: HttpRequest, name: str) -> HttpResponse:
     if is_htmx(request):
-        return render(request, "rekindle/name.html#living", _seen(request, name))
+        return render(request, "rekindle/name.html#living", _seen(request, name) | {"polled": True})
     return _page(request, name)
 
 
@@ -68,12 +85,18 @@ def _page(request: HttpRequest, name: str, form: PolicyForm | None = None, refus
     form = form or PolicyForm(initial=kept, instance=Policy(name=name))
     more = {
         "form": form.fill_in(_in_force(context["seen"])),
+        "charts": CHARTS,
+        "query": urlencode(_times(request) | {"name": name}),
         "refusal": refusal,
         "may_configure": request.user.has_perm(CONFIGURE),
     }
     crumbs = [("Workflows", reverse("rekindle:workflows"))]
     around = frame.around(request, "workflows", name, crumbs=crumbs, range=context["over"])
     return render(request, "rekindle/name.html", around | context | more, status=409 if refusal else 200)
+
+
+def _times(request: HttpRequest) -> dict[str, str]:
+    return {key: request.GET[key] for key in ("range", "from", "to") if request.GET.get(key)} or {"range": "24h"}
 
 
 def _in_force(seen: Named) -> dict[str, str]:

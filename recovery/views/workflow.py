@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from workflows.conf import settings
 
-from .. import frame, timeline
+from .. import addresses, frame, timeline
 from ..buttons import buttons
 from ..differences import differences
 from ..etag import polled
@@ -50,7 +50,7 @@ def workflow(request: HttpRequest, pk: UUID) -> HttpResponse:
     context = _page(request, look, tab)
     if is_htmx(request):
         return render(request, f"rekindle/workflow.html#{'peek' if peeks else 'live'}", context)
-    named = (look.workflow.name, reverse("rekindle:name", args=[look.workflow.name]))
+    named = (look.workflow.name, addresses.of_name(look.workflow.name))
     crumbs = [("Workflows", reverse("rekindle:workflows")), named]
     title = look.workflow.key or look.workflow.short_id
     return render(request, "rekindle/workflow.html", frame.around(request, "workflows", title, crumbs=crumbs) | context)

@@ -130,6 +130,7 @@ def rows(request: HttpRequest, asked: Asked) -> dict[str, Any]:
     place = {"before": str(before)} if before else {}
     return {
         "page": page,
+        "calm": queries.calm() if asked.view == "attention" and not page.rows else None,
         "view": asked.view,
         "q": asked.search.text,
         "hints": asked.search.hints,

@@ -304,3 +304,18 @@ def test_several_are_moved_together(operator):
     for one in some:
         one.refresh_from_db()
         assert one.basket == "stock"
+
+
+def test_of_several_waits_the_one_that_was_pressed_is_chosen(operator):
+    one = put(
+        Workflow(name="order", status="paused", pause_reason="pend", basket="stock", running_at=ago(9)),
+        pended("fraud-review", path=".p.a."),
+        pended("stock", path=".p.b."),
+    )
+    page = operator.get(f"/workflows/{one.pk}/?tab=paths").content.decode()
+
+    for path, basket in ((".p.a.", "fraud-review"), (".p.b.", "stock")):
+        for act in ("resume", "move"):
+            assert f"/ask/{act}?path={path}&amp;back=" in page
+            asked = operator.get(f"/workflows/{one.pk}/ask/{act}", {"path": path}).content.decode()
+            assert re.findall(r'<option value="([^"]+)" selected>', asked) == [f"{path}|{basket}"]

@@ -207,3 +207,32 @@ def test_the_errors_of_a_group_are_found_in_the_list(viewer, orders):
 
     assert {row.workflow.name for row in found.context["page"].rows} == {"order"}
     assert len(found.context["page"].rows) == 2
+
+
+def test_its_charts_are_of_this_name_alone(viewer, orders):
+    page = text(viewer.get("/names/order/?range=1h"))
+    assert "/charts/throughput.json?range=1h&amp;name=order" in page
+
+    lines = b"".join(viewer.get("/charts/throughput.csv?range=1h&name=order")).decode().splitlines()
+    everything = b"".join(viewer.get("/charts/throughput.csv?range=1h")).decode().splitlines()
+
+    assert sum(int(line.split(",")[3]) for line in lines[1:]) == 2
+    assert sum(int(line.split(",")[3]) for line in everything[1:]) == 3
+
+
+def test_a_chart_that_cannot_be_had_by_name_says_so(viewer):
+    response = viewer.get("/charts/queue.json?name=order")
+
+    assert response.status_code == 404
+    assert "is of all workflows together" in text(response)
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "a/b", "100 %", "<b>", "?x", "#"])
+def test_the_page_of_a_workflow_leads_to_its_name_whatever_it_is(viewer, name):
+    one = WorkflowFactory(failed=True, name=name)
+
+    page = viewer.get(f"/workflows/{one.pk}/")
+    (_, _), (word, link) = page.context["frame"].crumbs
+
+    assert word == name
+    assert viewer.get(link).status_code == 200

@@ -4,9 +4,11 @@ from datetime import datetime
 import pytest
 from django.utils import timezone
 
+from recovery.metrics import measure
 from recovery.queries import workflows as queries
 from recovery.search.troubles import first_id
-from tests.factories import RecoveryFactory, WorkflowFactory, ago
+from tests.factories import DutyFactory, RecoveryFactory, WorkflowFactory, ago
+from workflows import verbs
 
 HTMX = {"HX-Request": "true"}
 
@@ -120,6 +122,18 @@ def test_what_needs_attention_is_in_one_view(viewer):
     assert keys(response) == {"orphan", "blocked", "review", "late", "given up", "too long"}
 
 
+def test_when_nothing_needs_attention_it_says_why_one_may_believe_it(viewer, django_assert_max_num_queries):
+    DutyFactory(name="sweep", began_at=ago(seconds=90))
+    address = "/workflows/?view=attention"
+    assert "No orphans in 24 h; last sweep <time" in viewer.get(address).content.decode()
+
+    RecoveryFactory(recovered=True)
+    RecoveryFactory(recovered=True, detected_at=ago(days=2))
+    with django_assert_max_num_queries(6):
+        page = viewer.get(address, headers=HTMX).content.decode()
+    assert "1 orphan in 24 h, all dealt with; last sweep" in page
+
+
 def test_what_was_recovered_today_is_in_one_view(viewer):
     RecoveryFactory(workflow_id=WorkflowFactory(key="today").pk, recovered=True)
     RecoveryFactory(workflow_id=WorkflowFactory(key="before").pk, recovered=True, settled_at=ago(days=2))
@@ -142,6 +156,19 @@ def test_what_waits_for_people_is_told_by_basket(viewer):
     }
     assert keys(of_one) == {"a", "b"}
     assert [one.name for one, _, on in of_one.context["baskets"] if on] == ["fraud-review"]
+
+
+@pytest.mark.parametrize("end", [verbs.cancel, verbs.fail])
+def test_what_ended_while_it_waited_waits_for_nobody(viewer, end):
+    waits = WorkflowFactory(key="a", pended=True, basket="crash_review")
+    end(WorkflowFactory(key="b", pended=True, basket="crash_review").pk, by="otto", reason="x")
+
+    people, attention = (viewer.get("/workflows/", {"view": view}) for view in ("people", "attention"))
+
+    assert keys(people) == keys(attention) == {waits.key}
+    assert [(one.name, one.count) for one, _, _ in people.context["baskets"]] == [("crash_review", "1")]
+    assert keys(viewer.get("/workflows/", {"q": "basket:crash_review"})) == {waits.key}
+    assert measure("needs_people").value == 1
 
 
 def test_what_waits_for_people_is_resumed_or_moved_from_the_list(operator, viewer):

@@ -111,8 +111,20 @@ def test_what_does_not_wait_for_a_person_is_not_moved():
     with pytest.raises(Refused, match="nothing of it waits for a person"):
         verbs.move_to(pk, "other")
     waiting.to_end()
-    with pytest.raises(Refused, match=r"\(completed\): nothing of it waits for a person"):
+    with pytest.raises(Refused, match=r"\(completed\): it has ended"):
         verbs.move_to(pk, "other")
+
+
+@pytest.mark.django_db
+def test_what_was_cancelled_while_it_waited_is_not_moved():
+    """It keeps its wait, for whoever revives it."""
+    pk = rehearse("desk_to_desk").turn().pk
+    verbs.cancel(pk, by="ann")
+
+    with pytest.raises(Refused, match=r"\(cancelled\): it has ended"):
+        verbs.move_to(pk, "other")
+
+    assert Step.objects.get().basket == "desk"
 
 
 @pytest.mark.django_db
