@@ -52,13 +52,16 @@ PAGES = (
 def entries(here: str, *, counted: bool = True) -> list[Entry]:
     """What the rail shows. Uncounted while the database is away."""
     return [
-        Entry(page, url, page.name == here, _said(page) if counted else "") for page in PAGES if (url := _url(page))
+        Entry(page, url, page.name == here, _said(page) if counted else "")
+        for page in PAGES
+        if (url := address(f"rekindle:{page.name}"))
     ]
 
 
-def _url(page: Page) -> str:
+def address(name: str) -> str:
+    """Of a page that may not exist here; empty if it does not."""
     try:
-        return reverse(f"rekindle:{page.name}")
+        return reverse(name)
     except NoReverseMatch:
         return ""
 

@@ -17,9 +17,10 @@ from .. import frame, ranges, tuning
 from ..etag import polled
 from ..forms import PolicyForm, complaint
 from ..queries.name import Named, named
-from .door import CONFIGURE, SEE, is_htmx, needs
+from .door import CONFIGURE, SEE, is_htmx, needs, own_transactions
 
 
+@own_transactions
 @require_http_methods(["GET", "HEAD", "POST"])
 def name(request: HttpRequest, name: str) -> HttpResponseBase:
     return _change(request, name) if request.method == "POST" else _show(request, name)
