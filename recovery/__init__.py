@@ -3,7 +3,7 @@
 In the order in which data passes: `lookout` sees who is dead, `sweep` ends them and takes what they held, `rescues`
 writes the Recovery row inside that transaction and settles it later from the diary. `checking` says what it thinks of a
 workflow, `planning` what it would do, `case` and `sanitizing` the same in the words of seed 3. `acts` does what an
-operator asks, `rescuing` where that is a recovery, and `auditing` writes it down. `duties` are the scheduled tasks:
+operator asks, `rescuing` where that is a recovery, `batches` where it is about many, and `auditing` writes it down. `duties` are the scheduled tasks:
 besides the sweep `wake` looks for what is overdue, `alerts` compares figures with the thresholds of `rules`, `retention`
 forgets. `schedules` keeps them in django-q2, `starting_up` runs them as a cluster starts, `standby` has a worker run what is
 overdue, within `bounds`; each leaves a `tally`. `metrics` defines every figure once, `late` answers what was late and what

@@ -22,7 +22,8 @@ class Activity:
 
 
 def told(found: Mapping[str, list[dict[str, Any]]]) -> list[Activity]:
-    every = [*_rescues(found["rescues"]), *_alerts(found["alerts"]), *_audit(found["audit"]), *_joined(found["joined"])]
+    people = [*_audit(found["audit"]), *_batches(found["batches"])]
+    every = [*_rescues(found["rescues"]), *_alerts(found["alerts"]), *people, *_joined(found["joined"])]
     return sorted(every, key=lambda one: one.at, reverse=True)[:SHOWN]
 
 
@@ -53,6 +54,21 @@ def _audit(rows: list[dict[str, Any]]) -> Iterator[Activity]:
         what = row["name"] or f"{row['subject']} {row['id'][:8]}"
         small = row["refused"] or (f"“{row['reason']}”" if row["reason"] else "")
         yield Activity("audit", _at(row["at"]), "", row["actor"], f" {verb} {what}", small)
+
+
+def _batches(rows: list[dict[str, Any]]) -> Iterator[Activity]:
+    """One line for an act on many, however many: what it did to each is in the audit."""
+    for row in rows:
+        what = f"{row['act']} {row['total']:,} workflow{'' if row['total'] == 1 else 's'}"
+        counts = [f"{row[result]:,} {result}" for result in ("done", "skipped", "failed") if row[result]]
+        small = ", ".join([*counts, f"“{row['reason']}”"])
+        yield Activity("workflows", _at(row["begun_at"]), "", row["by"], f" began to {what}", small)
+        if row["stopped_by"]:
+            left = row["total"] - row["done"] - row["skipped"] - row["failed"]
+            reached = f"{left:,} not reached"
+            yield Activity(
+                "workflows", _at(row["ended_at"]), "", row["stopped_by"], f" stopped the batch to {what}", reached
+            )
 
 
 def _joined(rows: list[dict[str, Any]]) -> Iterator[Activity]:

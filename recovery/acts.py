@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from workflows import generations, verbs
 from workflows.conf import settings
 from workflows.errors import NotFound, Refused
-from workflows.models import Status, Workflow
+from workflows.models import Status, Step, Workflow
 from workflows.values import text
 
 from . import rescuing
@@ -29,7 +29,7 @@ class Signed(TypedDict, total=False):
     """Who acts, through which door, why, and what he had before his eyes."""
 
     by: Required[str]
-    via: Required[str]  # page, admin, cli, api
+    via: Required[str]  # page, admin, cli, api, batch
     reason: str
     fence: int | None  # the one the operator saw; None: whatever is true now
     token: str  # of the form he pressed: the same one acts once
@@ -76,6 +76,20 @@ def resume(
         return verbs.resume(pk, by=by, reason=reason, variables=variables, **given)
 
     return _act("resume", workflow_id, signed, act, "goes on", variables=variables)
+
+
+def move_to(workflow_id: UUID, to: str, *, basket: str = "", path: str = "", **signed: Unpack[Signed]) -> Done:
+    """Have what waits for a person wait in another basket."""
+
+    def act(pk: UUID, *, by: str, reason: str) -> Workflow:
+        return verbs.move_to(pk, to, basket=basket, path=path, by=by, reason=reason)
+
+    def is_there(workflow: Workflow) -> bool:
+        waiting = Step.objects.filter(workflow=workflow, status=Step.Status.WAITING)
+        waiting = waiting.filter(path=path) if path else waiting
+        return waiting.filter(basket=to).exists() and not waiting.exclude(basket__in=["", to]).exists()
+
+    return _act("move", workflow_id, signed, act, f"waits in {to}", is_there, beside=_pends)
 
 
 def revive(workflow_id: UUID, **signed: Unpack[Signed]) -> Done:
@@ -174,6 +188,16 @@ def _is_due(workflow: Workflow) -> bool:
     return rows.exists()
 
 
+def _pends(workflow: Workflow) -> dict[str, Any]:
+    """Where its paths wait, if the row does not say: it names the deepest, and none while somebody holds it."""
+    waiting = Step.objects.filter(workflow=workflow, status=Step.Status.WAITING).exclude(basket="")
+    said = ", ".join(
+        step.basket if step.path == "." else f"{step.basket} on {step.path}"
+        for step in waiting.order_by("path", "position")
+    )
+    return {"pends": said} if said != workflow.basket else {}
+
+
 # -- one act ----------------------------------------------------------------------------------------------------------
 
 
@@ -186,6 +210,7 @@ def _act(
     is_reached: Callable[[Workflow], bool] = _never,
     *,
     variables: Mapping[str, Any] | None = None,
+    beside: Callable[[Workflow], dict[str, Any]] = lambda _: {},
 ) -> Done:
     by, via, reason = signed["by"], signed["via"], signed.get("reason", "")
     seen: Workflow | None = None
@@ -199,19 +224,20 @@ def _act(
                 return Done(workflow, False, f"{workflow} {said} already; nothing was done.")
             if signed.get("fence") not in (None, workflow.fence):
                 raise Refused(f"Nothing was done: {workflow} has changed since you looked, it is {_present(workflow)}.")
-            before = state_of(workflow, variables)
+            before = state_of(workflow, variables) | beside(workflow)
             after = act(pk, by=by, reason=reason)
             after.refresh_from_db()
             told: dict[str, Any] = {
                 "before": before,
-                "after": state_of(after, variables),
+                "after": state_of(after, variables) | beside(after),
                 "token": signed.get("token", ""),
             }
             note(name, workflow, by=by, via=via, reason=reason, **told)
     except Refused as refusal:
         note(name, seen or Workflow(pk=pk, name=""), by=by, via=via, reason=reason, refused=str(refusal))
         raise
-    return Done(after, True, f"{after} {said}." if not after.asked else f"{after}: its worker is asked to {name} it.")
+    asked = (after.asked or {}).get("what") == name
+    return Done(after, True, f"{after}: its worker is asked to {name} it." if asked else f"{after} {said}.")
 
 
 def _lock(pk: UUID) -> Workflow:

@@ -16,9 +16,10 @@ class RecoveryConfig(AppConfig):
 
         from . import commands as ours
         from . import questions, rescues, standby, watch
+        from .batches import hands
 
         takeover.witnesses.append(rescues.record)
-        worker.lookouts += [watch.Watch().look_out, standby.Standby().look_out]
+        worker.lookouts += [watch.Watch().look_out, standby.Standby().look_out, hands.Hands().look_out]
         commands.VERBS.update(ours.VERBS | questions.VERBS)
         if apps.is_installed("django_q"):
             from django_q.signals import post_spawn

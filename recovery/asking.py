@@ -32,9 +32,20 @@ ACTS = {
     act.name: act
     for act in (
         Act("recover", "Recover", "It goes on after its last finished step. Finished steps do not run again."),
+        Act(
+            "revive",
+            "Revive",
+            "It goes on where it stopped; the step that failed has its tries anew.",
+            needs_reason=True,
+        ),
         Act("rerun", "Run again", "A new generation begins; this one is kept as it was."),
         Act("reopen", "Reopen", "A new generation enters the handler of a ticket; this one is kept as it was."),
         Act("resume", "Resume", "It goes on where it waits."),
+        Act(
+            "move",
+            "Move",
+            "It waits in the other basket from now on, with its variables and its deadline. Nothing of it runs.",
+        ),
         Act("pause", "Pause", "It stops before its next step and waits until somebody resumes it."),
         Act("cancel", "Cancel", "It ends before its next step. What was finished is kept.", bad=True),
         Act("fail", "Fail", "It ends now. A worker that holds it can write nothing more.", needs_reason=True, bad=True),
@@ -56,6 +67,7 @@ class Wish:
     ticket: str = ""
     basket: str = ""
     path: str = ""
+    to: str = ""  # another basket
     result: Any = None
     done: bool = False
 
@@ -90,7 +102,9 @@ def needs_reason(act: Act, looks: list[Look]) -> bool:
 
 
 def foresee(act: Act, look: Look, wish: Wish) -> Foreseen:
-    if act.name == "recover":
+    if act.name == "revive" and not look.workflow.is_finished:
+        return Foreseen(look, "it has not ended")
+    if act.name in ("recover", "revive"):
         return _recovery(look)
     if act.name == "rerun":
         return _rerun(look, wish)
@@ -105,6 +119,22 @@ def summary(act: Act, foreseen: list[Foreseen]) -> str:
     skipped = len(foreseen) - willing
     left = f"; {skipped} {'is' if skipped == 1 else 'are'} skipped" if skipped else ""
     return f"Will {act.word.lower()} {willing} of {len(foreseen)}{left}."
+
+
+def outlook(act: Act, foreseen: list[Foreseen], total: int, *, more: bool) -> str:
+    """The same for a batch, of which only a sample can be foreseen."""
+    if not total:
+        return "None does."
+    if total == len(foreseen):
+        return summary(act, foreseen)
+    willing, left = sum(not each.refusal for each in foreseen), total - len(foreseen)
+    skipped = f" and {len(foreseen) - willing} skipped" if willing < len(foreseen) else ""
+    said = f"Of the oldest {len(foreseen)}, {willing} would be done{skipped}."
+    rest = (
+        f"The other {left:,} are judged when their turn comes." if left > 1 else "The last one is judged in its turn."
+    )
+    limit = f"More than {total:,} match, and a batch takes no more: ask again when it is done." if more else ""
+    return " ".join(part for part in (said, rest, limit) if part)
 
 
 def perform(act: Act, look: Look, wish: Wish, *, by: str) -> acts.Done:
@@ -123,7 +153,10 @@ def perform(act: Act, look: Look, wish: Wish, *, by: str) -> acts.Done:
     if act.name == "resume":
         given: Any = {"basket": wish.basket, "path": wish.path, "result": wish.result, "done": wish.done}
         return acts.resume(pk, variables=wish.variables, **given, **signed)
+    if act.name == "move":
+        return acts.move_to(pk, wish.to, basket=wish.basket, path=wish.path, **signed)
     simple: dict[str, Callable[..., acts.Done]] = {
+        "revive": acts.revive,
         "pause": acts.pause,
         "cancel": acts.cancel,
         "fail": acts.fail,
@@ -203,6 +236,12 @@ def _why_not_resume(look: Look) -> str:
     return "it has ended" if workflow.is_finished else "nothing of it waits for a person"
 
 
+def _why_not_move(look: Look) -> str:
+    if look.workflow.is_finished:
+        return "it has ended"
+    return "" if pends(look) else "nothing of it waits for a person"
+
+
 def _why_ended(look: Look) -> str:
     return f"it has ended already ({look.workflow.status})" if look.workflow.is_finished else ""
 
@@ -224,6 +263,7 @@ def _consequence(act: Act, look: Look) -> str:
 REFUSALS: dict[str, Callable[[Look], str]] = {
     "reopen": _why_not_reopen,
     "resume": _why_not_resume,
+    "move": _why_not_move,
     "pause": _why_ended,
     "cancel": _why_ended,
     "fail": _why_ended,

@@ -4,7 +4,7 @@ What people type is hostile text: what could not be stored, or would turn a page
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from django.db.models import Model
 from django.forms.models import model_to_dict
@@ -13,7 +13,15 @@ from workflows.commands.table import clean
 from workflows.conf import settings
 from workflows.models import Workflow
 
-from .models import AuditEntry
+from .models import AuditEntry, Batch
+
+
+class Record(Protocol):
+    """Whatever has a number, and a name as text."""
+
+    @property
+    def pk(self) -> Any: ...
+
 
 TOLD = ("status", "pause_reason", "basket", "worker_id", "fence", "recovery_attempts", "generation")
 
@@ -47,10 +55,24 @@ def acted_with(workflow: Workflow, token: str) -> Workflow | None:
     )
 
 
-def note_change(
-    act: str, subject: str, record: Model, *, by: str, via: str, before: Any, after: Any, reason: str = ""
+def note_batch(
+    act: str,
+    batch: Batch,
+    *,
+    by: str,
+    via: str,
+    reason: str = "",
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
 ) -> AuditEntry:
-    """Of a policy or a rule: only what differs."""
+    """That it began or was stopped; what it does to each workflow is entered there."""
+    return _enter(act, "batch", batch, by, via, reason, before, after)
+
+
+def note_change(
+    act: str, subject: str, record: Record, *, by: str, via: str, before: Any, after: Any, reason: str = ""
+) -> AuditEntry:
+    """Of a policy, a rule, a view or a note: only what differs."""
     old, new = before or {}, after or {}
     names = [name for name in old | new if old.get(name) != new.get(name)]
     reason = reason or str(getattr(record, "reason", ""))
@@ -87,7 +109,7 @@ def fields_of(record: Model) -> dict[str, Any]:
 def _enter(
     act: str,
     subject: str,
-    record: Model,
+    record: Record,
     by: str,
     via: str,
     reason: str,

@@ -33,6 +33,8 @@ def _alive(seen: Seen, verdict: Verdict) -> list[Button]:
     found = []
     if suspended or (pended and workflow.status == Status.PAUSED):
         found.append(Button("resume", "Resume…", look="go"))
+    if pended:
+        found.append(Button("move", "Move…"))
     if not suspended:
         found.append(Button("pause", "Pause…", "It is being cancelled already." if asked == "cancel" else ""))
     found.append(Button("cancel", "Cancel…", "Its worker was asked to already." if asked == "cancel" else ""))

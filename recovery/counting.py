@@ -96,5 +96,9 @@ def added(name: str) -> str:
 
 
 RUNNING = "SELECT count(*) FROM rekindle_workflow WHERE worker_id IS NOT NULL"
-WAITING = f"""SELECT (SELECT count(*) FROM (SELECT FROM rekindle_workflow WHERE wake_at IS NOT NULL LIMIT {MOST}) w)
-    + (SELECT count(*) FROM (SELECT FROM rekindle_step WHERE status = 'waiting' AND basket <> '' AND wake_at IS NULL LIMIT {MOST}) s)"""  # noqa: S608
+
+
+def waiting(most: int) -> str:
+    """SQL: what is due some time or waits for somebody, as far as it is worth counting."""
+    return f"""SELECT (SELECT count(*) FROM (SELECT FROM rekindle_workflow WHERE wake_at IS NOT NULL LIMIT {most}) w)
+    + (SELECT count(*) FROM (SELECT FROM rekindle_step WHERE status = 'waiting' AND basket <> '' AND wake_at IS NULL LIMIT {most}) s)"""  # noqa: S608

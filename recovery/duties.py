@@ -19,6 +19,7 @@ from django.db.models.functions import Now
 from workflows.conf import settings
 
 from . import alerts, retention, rollup, schedules, wake
+from .batches import carrying
 from .bounds import bounded
 from .models import Duty
 from .sweep import sweep_now
@@ -56,6 +57,7 @@ def sweep(ran_by: str, deadline: float) -> Tally:
 DUTIES: dict[str, Declared] = {
     "sweep": Declared(sweep),
     "wake": Declared(wake.wake),
+    "batches": Declared(carrying.duty),
     "alerts": Declared(alerts.evaluate),
     "figures": Declared(rollup.roll_up),
     "schedules": Declared(schedules.repair),

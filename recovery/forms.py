@@ -28,6 +28,13 @@ def _seconds(label: str, help_text: str) -> forms.FloatField:
     )
 
 
+class PauseForm(forms.Form):
+    """The one thing that cannot wait until a form is filled in."""
+
+    pause = forms.ChoiceField(choices=[("yes", "yes"), ("no", "no")])
+    reason = _reason()
+
+
 class PolicyForm(PolicyModelForm):
     concurrency = forms.IntegerField(
         required=False, min_value=1, max_value=1_000_000, help_text="How many run at once, everywhere."
@@ -60,8 +67,18 @@ class PolicyForm(PolicyModelForm):
         help_texts = {
             "paused": "New work is accepted and not started.",
             "on_run_limit": "What then.",
-            "mode": "Empty: as everybody.",
+            "mode": "How orphans of this name are treated.",
         }
+
+    def fill_in(self, in_force: dict[str, Any]) -> "PolicyForm":
+        """Say in each empty field what is in force without it."""
+        for name, said in in_force.items():
+            if name == "mode":
+                empty = f"as everybody: {said}"
+                self.fields[name].widget.choices = [("", empty), *((mode, mode) for mode in MODES)]
+            else:
+                self.fields[name].widget.attrs["placeholder"] = said
+        return self
 
 
 class ModeForm(forms.Form):

@@ -1,6 +1,9 @@
 """The record of every rescue: written inside the take-over, settled from the diary once its outcome is known."""
 
+import logging
+from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from django.db import connections
 from django.db.models.functions import Now
@@ -10,6 +13,8 @@ from workflows.takeover import MODE, PATIENT, Taken
 
 from .models import Recovery
 from .models.recovery import DetectedBy, Outcome, Reason
+
+log = logging.getLogger("rekindle")
 
 SETTLED_AT_ONCE = 2000  # rows looked at in one go
 
@@ -39,7 +44,7 @@ CROSS JOIN LATERAL (SELECT at FROM rekindle_event
     ORDER BY seq LIMIT 1) AS e
 WHERE r.id = open.id
 """
-# Progress resets the attempts; an end of its own is one too.
+# Progress resets the attempts; an end of its own is one too. Of two who settle at once, one tells.
 SETTLED = """
 WITH open AS (
     SELECT id, workflow_id FROM rekindle_recovery_recovery WHERE outcome = 'pending' AND id > %(after)s ORDER BY id LIMIT %(most)s
@@ -47,10 +52,11 @@ WITH open AS (
     UPDATE rekindle_recovery_recovery r SET settled_at = now(),
         outcome = CASE WHEN w.status = 'cancelled' THEN 'cancelled' ELSE 'recovered' END
     FROM open LEFT JOIN rekindle_workflow w ON w.id = open.workflow_id
-    WHERE r.id = open.id AND r.seq IS NOT NULL
+    WHERE r.id = open.id AND r.outcome = 'pending' AND r.seq IS NOT NULL
       AND (w.id IS NULL OR w.finished_at IS NOT NULL OR (w.recovery_attempts = 0 AND r.resumed_at IS NOT NULL))
+    RETURNING r.outcome, r.workflow_id, r.workflow_name, r.attempt, COALESCE(r.resumed_at, now()) - r.detected_at AS took
 )
-SELECT max(id), count(*) FROM open
+SELECT looked.*, known.* FROM (SELECT max(id), count(*) FROM open) AS looked LEFT JOIN known ON known.outcome = 'recovered'
 """
 
 
@@ -58,7 +64,10 @@ def record(taken: list[Taken], about: dict[str, str]) -> None:
     """Called by the take-over in its own transaction. Whoever was rescued before and is here again has died again."""
     ids = [row["id"] for row in taken]
     again = Recovery.objects.using(settings().database).filter(workflow_id__in=ids, outcome=Outcome.PENDING)
-    again.filter(seq__isnull=False).update(outcome=Outcome.DIED_AGAIN, settled_at=Now())
+    again = again.filter(seq__isnull=False)
+    for one in again:
+        _tell_failed(one)
+    again.update(outcome=Outcome.DIED_AGAIN, settled_at=Now())
     changed = [
         "outcome",
         "seq",
@@ -93,8 +102,22 @@ def settle(after: int = 0) -> int:
     with connections[settings().database].cursor() as cursor:
         cursor.execute(RESUMED, given)
         cursor.execute(SETTLED, given)
-        last, count = cursor.fetchone()
+        (last, count, *first), *others = cursor.fetchall()
+    for outcome, *facts in [first, *(other[2:] for other in others)]:
+        if outcome:
+            _tell_recovered(*facts)
     return last if count == SETTLED_AT_ONCE else 0
+
+
+def _tell_recovered(workflow: UUID, name: str, attempt: int, took: timedelta) -> None:
+    milliseconds = round(took.total_seconds() * 1000)
+    facts = {"workflow": str(workflow), "workflow_name": name, "attempt": attempt, "durationMs": milliseconds}
+    log.info("Recovery of workflow %s succeeded: it ran again after %s ms", workflow, milliseconds, extra=facts)
+
+
+def _tell_failed(one: Recovery) -> None:
+    facts = {"workflow": str(one.workflow_id), "workflow_name": one.workflow_name, "attempt": one.attempt}
+    log.warning("Recovery of workflow %s failed: its worker died again", one.workflow_id, extra=facts)
 
 
 def _row(row: Taken, about: dict[str, str]) -> Recovery:

@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from workflows.conf import settings
 from workflows.models import Worker, Workflow
 
-from .models import Alert, AuditEntry, Duty, MetricMinute, Recovery
+from .models import Alert, AuditEntry, Batch, BatchItem, Duty, MetricMinute, Note, Recovery
 from .models.metric import HOUR, MINUTE
 from .tally import Tally
 
@@ -72,6 +72,10 @@ def _batches() -> Iterator[tuple[str, Forget]]:
     yield "recoveries", partial(_delete, _of(Recovery).filter(detected_at__lt=Now() - history))
     yield "alerts", partial(_delete, _of(Alert).filter(resolved_at__lt=Now() - history))
     yield "audit entries", partial(_delete, _of(AuditEntry).filter(at__lt=Now() - max(history, AUDIT_AT_LEAST)))
+    over = _of(Batch).filter(ended_at__lt=Now() - history)
+    yield "batch items", partial(_delete, _of(BatchItem).filter(batch__in=over))
+    yield "batches", partial(_delete, over.filter(~Exists(BatchItem.objects.filter(batch=OuterRef("pk")))))
+    yield "notes", partial(_delete, _of(Note).filter(at__lt=Now() - history))
     yield "figures", partial(_delete, _of(MetricMinute).filter(grain__in=[MINUTE, HOUR], minute__lt=Now() - history))
     yield "duties", partial(_delete, _of(Duty).filter(began_at__lt=Now() - history))
     quiet = _of(Duty).filter(found=0, recovered=0, failed=0, error="", ended_at__isnull=False)

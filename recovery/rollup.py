@@ -12,7 +12,7 @@ from django.db import connections, transaction
 
 from workflows.conf import settings
 
-from .counting import COUNTS, HISTOGRAMS, NAMES, RUNNING, SAMPLED, WAITING, added, counted
+from .counting import COUNTS, HISTOGRAMS, MOST, NAMES, RUNNING, SAMPLED, added, counted, waiting
 from .late import DUE_SINCE
 from .tally import Tally
 
@@ -49,7 +49,7 @@ EDGES = f"""WITH RECURSIVE {NAMES} SELECT date_bin('1 minute', now(), '2000-01-0
         (SELECT min(w.finished_at) FROM finished_names n CROSS JOIN LATERAL (SELECT finished_at FROM rekindle_workflow
             WHERE name = n.name AND finished_at IS NOT NULL ORDER BY finished_at LIMIT 1) w))"""  # noqa: S608  (constants)
 
-SAMPLE = f"""UPDATE rekindle_recovery_metricminute SET running = ({RUNNING}), waiting = ({WAITING}), due = d.due, oldest = d.oldest
+SAMPLE = f"""UPDATE rekindle_recovery_metricminute SET running = ({RUNNING}), waiting = ({waiting(MOST)}), due = d.due, oldest = d.oldest
     FROM ({DUE_SINCE}) AS d(due, oldest) WHERE grain = 60 AND name = '' AND minute = %(minute)s"""  # noqa: S608  (constants)
 
 

@@ -1,19 +1,23 @@
-"""What is wrong with Rekindle itself, in sentences, for the top of every page."""
+"""What is wrong with Rekindle itself, in sentences, for the top of every page; in one round trip."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from django.db.models import Q
 from django.utils import timezone
 
 from workflows.conf import settings
-from workflows.models import Policy, Worker
 
-from .models import Duty
-from .models.recovery import DetectedBy
+from .queries.together import Rows, together
 from .words import duration
 
 SCHEDULER_SILENT = timedelta(minutes=5)
+
+ALIVE = "SELECT EXISTS (SELECT FROM rekindle_worker WHERE ended_at IS NULL) AS alive"
+RAN = """SELECT began_at FROM rekindle_recovery_duty WHERE name = 'sweep' AND ran_by = 'scheduled task'
+ORDER BY began_at DESC LIMIT 1"""
+CHANGED = """SELECT name, paused, mode, changed_by, changed_at FROM rekindle_policy
+WHERE paused OR mode IN ('observe', 'off') ORDER BY name LIMIT 5"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,26 +29,22 @@ class Strip:
 
 
 def strips() -> list[Strip]:
-    now = timezone.now()
-    return [strip for strip in (_workers(), _scheduler(now), _mode(), *_policies()) if strip]
+    found = together({}, workers=ALIVE, ran=RAN, changed=CHANGED)
+    policies = [_policy(row) for row in found["changed"]]
+    here = (_workers(found["workers"]), _scheduler(found["ran"], timezone.now()), _mode(), *policies)
+    return [strip for strip in here if strip]
 
 
-def _workers() -> Strip | None:
-    if Worker.objects.using(settings().database).filter(ended_at=None).exists():
+def _workers(found: Rows) -> Strip | None:
+    if found[0]["alive"]:
         return None
     return Strip("No worker is alive: nothing runs until one starts.", "failed", page="workers")
 
 
-def _scheduler(now: datetime) -> Strip | None:
+def _scheduler(found: Rows, now: datetime) -> Strip | None:
     """Silent until it ran once: a project that has just been installed is not broken."""
-    ran = (
-        Duty.objects.using(settings().database)
-        .filter(name="sweep", ran_by=DetectedBy.SCHEDULED_TASK)
-        .order_by("-began_at")
-        .values_list("began_at", flat=True)
-        .first()
-    )
-    if ran is None or now - ran < SCHEDULER_SILENT:
+    ran = datetime.fromisoformat(found[0]["began_at"]) if found else now
+    if now - ran < SCHEDULER_SILENT:
         return None
     ago = duration((now - ran).total_seconds())
     return Strip(f"Scheduler appears to be down: last run {ago} ago (expected every minute).", page="workers")
@@ -58,12 +58,7 @@ def _mode() -> Strip | None:
     return Strip(f"Recovery is in mode {mode}: orphans are {does}.", page="recovery")
 
 
-def _policies() -> list[Strip]:
-    changed = Policy.objects.using(settings().database).filter(Q(paused=True) | Q(mode__in=["observe", "off"]))
-    return [_policy(policy) for policy in changed.order_by("name")[:5]]
-
-
-def _policy(policy: Policy) -> Strip:
-    what = "is paused: new work is accepted and not started" if policy.paused else f"is in mode {policy.mode}"
-    by = f", by {policy.changed_by}" if policy.changed_by else ""
-    return Strip(f"{policy.name} {what}{by}", "paused", policy.changed_at)
+def _policy(row: dict[str, Any]) -> Strip:
+    what = "is paused: new work is accepted and not started" if row["paused"] else f"is in mode {row['mode']}"
+    by = f", by {row['changed_by']}" if row["changed_by"] else ""
+    return Strip(f"{row['name']} {what}{by}", "paused", datetime.fromisoformat(row["changed_at"]))

@@ -51,6 +51,7 @@ def read(form: Mapping[str, str], workflow: Workflow, *, whole: bool) -> Wish:
         ticket=form.get("ticket", "")[:80],
         basket=basket[:80],
         path=path.lstrip("|"),
+        to=text(form.get("to", "").strip(), "The basket's name", 80),
         result=parse(form["result"], "The result") if form.get("result", "").strip() else None,
         done=form.get("done") == "on",
     )

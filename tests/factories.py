@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from factory.django import DjangoModelFactory
 
-from recovery.models import Alert, AlertRule, AuditEntry, Duty, Recovery
+from recovery.models import Alert, AlertRule, AuditEntry, Batch, BatchItem, Duty, Note, Recovery, SavedView
 from workflows.ids import uuid7
 from workflows.models import Event, Policy, Signal, Step, Worker, Workflow
 
@@ -256,3 +256,57 @@ class AuditEntryFactory(DjangoModelFactory):
     act = "cancel"
     subject = "workflow"
     subject_id = factory.LazyFunction(lambda: str(uuid7()))
+
+
+class BatchFactory(DjangoModelFactory):
+    """Waiting for hands; its items are made apart, and `total` says how many there are."""
+
+    class Meta:
+        model = Batch
+
+    class Params:
+        under_way = factory.Trait(state="running", done=1, started_at=factory.LazyFunction(lambda: ago(seconds=2)))
+        stopped = factory.Trait(state="stopped", ended_at=Now(), stopped_by="ada")
+        over = factory.Trait(state="done", done=factory.SelfAttribute("total"), ended_at=Now())
+
+    act = "cancel"
+    chosen = "Failed"
+    reason = "tidy up"
+    by = "ada"
+    via = "page"
+    total = 2
+    confirmed = factory.SelfAttribute("total")
+
+
+class BatchItemFactory(DjangoModelFactory):
+    class Meta:
+        model = BatchItem
+
+    class Params:
+        done = factory.Trait(result="done", sentence="three K-1 is cancelled.", at=Now())
+        skipped = factory.Trait(result="skipped", sentence="Cannot cancel three K-1 (completed).", at=Now())
+
+    batch = factory.SubFactory(BatchFactory)
+    workflow_id = factory.LazyFunction(uuid7)
+    workflow_name = "three"
+    fence = 0
+
+
+class NoteFactory(DjangoModelFactory):
+    class Meta:
+        model = Note
+
+    author = "ada"
+    subject = "workflow"
+    subject_id = factory.LazyFunction(lambda: str(uuid7()))
+    text = "the bank is down"
+
+
+class SavedViewFactory(DjangoModelFactory):
+    class Meta:
+        model = SavedView
+
+    name = factory.Sequence(lambda n: f"View {n}")
+    owner = "1"
+    owner_name = "ada"
+    view = "failed"

@@ -27,18 +27,11 @@ def apply(cursor: Any, worker: int, asked: Asked) -> Applied:
     events: list[dict[str, Any]] = []
     signals: list[dict[str, Any]] = []
     for held, entry in asked:
-        fence = held.fence if entry.fence is None else entry.fence
-        row = {
-            "id": str(held.id),
-            "fence": fence,
-            "n": entry.n,
-            "raises": 0,
-            "advanced": False,
-            "nudges": held.nudges,
-        }
-        rows.append(row | entry.row | {"steps": len(entry.steps), "events": len(entry.events)})
-        steps += [step | {"fence": fence} for step in entry.steps.values()]
-        events += [event | {"k": k, "fence": fence} for k, event in enumerate(entry.events, 1)]
+        row = {"id": str(held.id), "fence": held.fence if entry.fence is None else entry.fence, "n": entry.n}
+        row |= {"nudges": held.nudges, "steps": len(entry.steps), "events": len(entry.events)}
+        rows.append(row | entry.row)
+        steps += entry.steps.values()
+        events += entry.events
         signals += entry.signals
     given = {"rows": dumps(rows), "steps": dumps(steps), "events": dumps(events), "worker": worker}
     if signals:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from . import logs
 from .atomic import AlreadyDone, commit_with
-from .baskets import kind_of
+from .baskets import check_basket, kind_of
 from .errors import BadValue, Dropped, Parked, StepFailed, StepTimedOut, Stop
 from .held import Recorded
 from .responses import Response
 from .retry import Backoff, describe, is_away
-from .values import encode, stored, text
+from .values import encode, stored
 
 if TYPE_CHECKING:
     from .run import Run
@@ -42,12 +42,6 @@ class Terms:
             raise ValueError(f"retries={self.retries}: it counts all tries, the first included; give at least 1.")
         if self.atomic and self.timeout is not None:
             raise ValueError("An atomic step cannot have a timeout: its transaction would outlive it.")
-
-
-def check_basket(name: str) -> str:
-    if not name:
-        raise BadValue("A basket needs a name: nobody could find what waits in it.")
-    return text(name, "The basket's name", 80)
 
 
 def name_of(function: Callable[..., Any]) -> str:

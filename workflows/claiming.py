@@ -28,9 +28,10 @@ UNKNOWN = """NOT EXISTS (SELECT FROM rekindle_worker k WHERE k.ended_at IS NULL 
 # Whether a due row has to run in a process that holds nothing else: the condition of the index `rekindle_alone`.
 ALONE = """(recovery_attempts >= 2 OR (recovery_attempts = 1 AND status = 'running')
     OR (max_recovery_attempts <= 1 AND (recovery_attempts = 1 OR status = 'running')))"""
-# Judged last: a worker that knows it must also have a free slot.
-BUSY = """NOT EXISTS (SELECT FROM rekindle_worker k WHERE k.ended_at IS NULL AND (k.knows -> {name} ->> 0)::int >= {version}
-    AND NOT k.alone AND k.slots - k.lost > (SELECT count(*) FROM rekindle_workflow h WHERE h.worker_id = k.id))"""
+# Judged last: a worker that knows it must also have a free slot. Who has one is counted once, however many rows ask.
+BUSY = """NOT EXISTS (WITH free AS MATERIALIZED (SELECT k.knows FROM rekindle_worker k WHERE k.ended_at IS NULL AND NOT k.alone
+        AND k.slots - k.lost > (SELECT count(*) FROM rekindle_workflow h WHERE h.worker_id = k.id))
+    SELECT FROM free WHERE (free.knows -> {name} ->> 0)::int >= {version})"""
 
 OBSTACLES = {
     "policy paused": PAUSED,
@@ -112,21 +113,22 @@ class Claimer:
         return int(self.connection.execute(GIVE_BACK, {"worker": self.worker, "known": known}).rowcount)
 
     def refresh(self, held: Held) -> None:
-        """Somebody acted on a workflow we hold: read its inbox and what was resumed, and let its paths look again."""
+        """Somebody acted on a workflow we hold: read its inbox and what was resumed or moved; let its paths look again."""
         row = self.connection.execute("SELECT nudges, asked FROM rekindle_workflow WHERE id = %s", [held.id]).fetchone()
         if row is None:
             return
         fresh = Recordings.read(self.connection, [held.id])
         with held.lock:
             for step in fresh.steps.get(held.id, ()):
-                known = held.paths[step.path]
-                if (
-                    step.position < len(known)
-                    and known[step.position].status == "waiting"
-                    and step.status in ("done", "again")
-                ):
+                recorded = held.paths[step.path]
+                known = recorded[step.position] if step.position < len(recorded) else None
+                if known is None or known.status != "waiting":
+                    continue
+                if step.status in ("done", "again"):
                     step.due = None
-                    _copy(step, known[step.position])
+                    _copy(step, known)
+                elif step.status == "waiting" and step.attempt == known.attempt:
+                    known.basket = step.basket  # it may have been moved
             held.inbox = [signal for signal in fresh.inbox.get(held.id, ()) if signal["id"] not in held.taken]
             held.nudges, held.asked = row
             held.changed.notify_all()

@@ -6,6 +6,8 @@ import uuid
 
 
 def uuid7() -> uuid.UUID:
-    millis = time.time_ns() // 1_000_000
-    random = int.from_bytes(os.urandom(10))
-    return uuid.UUID(int=millis << 80 | 0x7000 << 64 | (random >> 68) << 64 | 0x8000 << 48 | random & (1 << 62) - 1)
+    """Its first 60 bits are time, to a quarter of a microsecond: two made one after the other sort that way."""
+    millis, rest = divmod(time.time_ns(), 1_000_000)
+    fraction = rest * 4096 // 1_000_000
+    random = int.from_bytes(os.urandom(8)) >> 2
+    return uuid.UUID(int=millis << 80 | (0x7000 | fraction) << 64 | 0x8000 << 48 | random)

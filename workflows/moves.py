@@ -46,7 +46,8 @@ SELECT * FROM rekindle_start(%(rows)s, %(name)s, %(version)s, %(priority)s::smal
 
 # One probe of the due index per name and priority level, names taking turns: the nested loops stop as soon as the free
 # slots are filled, and lock nothing that they do not take. The worker's own row is share-locked first: a sweep that
-# ends this worker locks it for update, so no claim can slip in behind the sweep's back.
+# ends this worker locks it for update, so no claim can slip in behind the sweep's back. `= ANY (ARRAY(…))`, here and in
+# APPLY, keeps every plan from reading other rows than those, even one that was made while the table was empty.
 CLAIM = """
 WITH me AS MATERIALIZED (
     SELECT id FROM rekindle_worker WHERE id = %(worker)s AND ended_at IS NULL FOR KEY SHARE
@@ -71,7 +72,7 @@ WITH me AS MATERIALIZED (
         lateness = CASE WHEN started_at IS NULL AND due.status <> 'running' THEN GREATEST(0, EXTRACT(EPOCH FROM now() - due_at)) ELSE lateness END,
         recovery_attempts = recovery_attempts + (due.status = 'running')::int,
         recoveries = recoveries + (due.status = 'running')::int
-    FROM due WHERE w.id = due.id
+    FROM due WHERE w.id = due.id AND w.id = ANY (ARRAY(SELECT id FROM due))
     RETURNING w.id, w.name, w.version, w.key, w.generation, w.fence, w.seq, w.input, w.variables, w.ticket, w.persistence,
         w.recovery_attempts, w.max_recovery_attempts, w.suspects, w.progress, w.nudges, w.asked, w.created_at, w.due_at,
         w.lateness, EXTRACT(EPOCH FROM now() - due.wake_at)::float8 AS overdue, due.status AS before,
@@ -151,28 +152,30 @@ SELECT id, seq, 'workflow.handed_back', fence, %(worker)s, '', '', '{"reason": "
 # has ended is never written again, whoever ended it.
 # A pause that was withdrawn, or became a cancellation, before its holder carried it out is due at once.
 APPLY = """
-WITH asked AS MATERIALIZED (
-    SELECT * FROM json_to_recordset(%(rows)s::json) AS t(
+WITH mine AS MATERIALIZED (
+    SELECT a.*, w.seq FROM (SELECT * FROM json_to_recordset(%(rows)s::json) AS t(
         id uuid, fence bigint, n int, steps int, events int, raises int, advanced bool, variables text, progress text,
         ticket text, status text, pause_reason text, wake_in float8, wake_at timestamptz, basket text, nudges int,
-        output text, error text, refused_by text)
-), mine AS MATERIALIZED (
-    SELECT w.id, w.seq FROM asked a JOIN rekindle_workflow w ON w.id = a.id
-    WHERE w.fence = a.fence AND w.worker_id = %(worker)s
-    ORDER BY w.id FOR NO KEY UPDATE OF w SKIP LOCKED
+        output text, error text, refused_by text) ORDER BY id) AS a
+    CROSS JOIN LATERAL (  -- one probe each by its id: `=` would tempt the planner to read all that the worker holds
+        SELECT seq FROM rekindle_workflow w
+        WHERE w.id = a.id AND w.fence = a.fence AND w.worker_id IS NOT DISTINCT FROM %(worker)s
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) AS w
 ), stepped AS (
     INSERT INTO rekindle_step AS old (
         workflow_id, path, position, name, occurrence, kind, status, response, attempt, failures, on_crash, idempotent,
         fence, began_at, ended_at, wake_at, basket, result, error)
-    SELECT s.id, s.path, s.position, s.name, s.occurrence, s.kind, s.status, s.response, s.attempt, s.failures, s.on_crash,
-        s.idempotent, s.fence, clock_timestamp() - s.seconds * interval '1 second',
+    SELECT s.id, COALESCE(s.path, '.'), s.position, s.name, COALESCE(s.occurrence, 1), COALESCE(s.kind, 'step'), s.status,
+        COALESCE(s.response, ''), s.attempt, COALESCE(s.failures, 0), COALESCE(s.on_crash, 'rerun'),
+        COALESCE(s.idempotent, false), mine.fence, clock_timestamp() - s.seconds * interval '1 second',
         CASE WHEN s.status IN ('done', 'failed') THEN clock_timestamp() END,
-        COALESCE(s.wake_at, now() + s.wake_in * interval '1 second'), s.basket, s.result::jsonb, s.error::jsonb
+        COALESCE(s.wake_at, now() + s.wake_in * interval '1 second'), COALESCE(s.basket, ''), s.result::jsonb, s.error::jsonb
     FROM json_to_recordset(%(steps)s::json) AS s(
         id uuid, path text, position int, name text, occurrence int, kind text, status text, response text, attempt int,
-        failures int, on_crash text, idempotent bool, fence bigint, seconds float8, wake_in float8, wake_at timestamptz, basket text,
+        failures int, on_crash text, idempotent bool, seconds float8, wake_in float8, wake_at timestamptz, basket text,
         result text, error text)
-    JOIN mine ON mine.id = s.id
+    CROSS JOIN LATERAL (SELECT fence FROM mine WHERE id = s.id LIMIT 1) AS mine  -- in the order in which they ended
     ON CONFLICT (workflow_id, path, position) DO UPDATE SET
         status = EXCLUDED.status, response = EXCLUDED.response, attempt = EXCLUDED.attempt,
         failures = EXCLUDED.failures, fence = EXCLUDED.fence, began_at = EXCLUDED.began_at, ended_at = EXCLUDED.ended_at,
@@ -182,14 +185,15 @@ WITH asked AS MATERIALIZED (
     RETURNING 1
 ), told AS (
     INSERT INTO rekindle_event (workflow_id, seq, type, fence, worker, path, step, attempt, seconds, data)
-    SELECT e.id, mine.seq + e.k, e.type, e.fence, %(worker)s, e.path, e.step, e.attempt, e.seconds, e.data::jsonb
+    SELECT e.id, mine.seq + e.k, e.type, mine.fence, %(worker)s, COALESCE(e.path, ''), COALESCE(e.step, ''), e.attempt,
+        e.seconds, e.data::jsonb
     FROM json_to_recordset(%(events)s::json) AS e(
-        id uuid, k int, type text, fence bigint, path text, step text, attempt int, seconds float8, data text)
-    JOIN mine ON mine.id = e.id
+        id uuid, k int, type text, path text, step text, attempt int, seconds float8, data text)
+    CROSS JOIN LATERAL (SELECT fence, seq FROM mine WHERE id = e.id LIMIT 1) AS mine
     RETURNING 1
 ), moved AS (
     UPDATE rekindle_workflow w SET
-        seq = w.seq + a.events, applied = GREATEST(w.applied, a.n), fence = w.fence + a.raises,
+        seq = w.seq + a.events, applied = GREATEST(w.applied, a.n), fence = w.fence + COALESCE(a.raises, 0),
         variables = CASE WHEN a.variables IS NULL THEN w.variables ELSE w.variables || a.variables::jsonb END,
         progress = COALESCE(a.progress::jsonb, w.progress),
         ticket = COALESCE(a.ticket, w.ticket),
@@ -209,14 +213,14 @@ WITH asked AS MATERIALIZED (
             OR a.pause_reason = 'suspended' AND w.asked ->> 'what' = 'pause' THEN NULL ELSE w.asked END,
         finished_at = CASE WHEN a.status IN ('completed', 'failed', 'cancelled') THEN now() END,
         output = a.output::jsonb, error = a.error::jsonb
-    FROM asked a JOIN mine ON mine.id = a.id WHERE w.id = mine.id
+    FROM mine a WHERE w.id = a.id AND w.id = ANY (ARRAY(SELECT id FROM mine))
     RETURNING w.id, w.nudges, w.asked, a.steps, a.events
 )
 SELECT moved.id, moved.nudges, moved.asked FROM (
     SELECT CASE WHEN (SELECT count(*) FROM moved) = (SELECT count(*) FROM mine)
         AND (SELECT count(*) FROM stepped) = (SELECT COALESCE(sum(steps), 0) FROM moved)
         AND (SELECT count(*) FROM told) = (SELECT COALESCE(sum(events), 0) FROM moved)
-        THEN true ELSE ('rows were lost in a batch of ' || (SELECT count(*) FROM asked))::bool END AS whole
+        THEN true ELSE ('rows were lost in a batch of ' || (SELECT count(*) FROM mine))::bool END AS whole
 ) AS sums LEFT JOIN moved ON sums.whole
 """
 

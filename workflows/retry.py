@@ -11,6 +11,7 @@ from django.db import InterfaceError, OperationalError
 from .values import LONGEST
 
 AWAY = {"57P01", "57P02", "57P03", "57P05"}  # the server is shutting down, starting up, or has thrown us out
+VICTIM = {"40001", "40P01"}  # of a serialization failure or a deadlock: undone, and whoever was in the way has gone on
 ENOUGH = 20_000  # characters of a message or a traceback worth keeping
 
 
@@ -48,11 +49,11 @@ def describe(error: BaseException) -> dict[str, Any]:
 
 
 def is_away(error: BaseException) -> bool:
-    """The database went away under a body: nobody's fault, and no failed try."""
+    """The database went away under a body, or undid its transaction for another's: nobody's fault, and no failed try."""
     if not isinstance(error, (OperationalError, InterfaceError)):
         return False
     state = getattr(error.__cause__, "sqlstate", None)
-    return state is None or state.startswith("08") or state in AWAY
+    return state is None or state.startswith("08") or state in AWAY | VICTIM
 
 
 def _clean(text: str) -> str:

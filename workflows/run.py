@@ -18,6 +18,7 @@ from django.utils.dateparse import parse_datetime
 
 from . import attempt, values
 from .attempt import Body
+from .baskets import check_basket
 from .errors import BadValue, Diverged, Dropped, Parked, StepFailed, StepTimedOut, Stop, TimedOut
 from .held import Held, Recorded
 from .here import here
@@ -133,7 +134,7 @@ class Run:
     def pend(self, basket: str, *, timeout: timedelta | float | None = None) -> Any:
         """Wait in a basket until somebody resumes it; returns what they gave. Past `timeout` raises TimedOut."""
         wake_in = _seconds(timeout)
-        step = self._meet(attempt.check_basket(basket), "pend")
+        step = self._meet(check_basket(basket), "pend")
         self._wait(step, wake_in=wake_in, basket=basket)
         return step.result
 

@@ -53,7 +53,7 @@ BEGIN
         FROM asked LEFT JOIN policy ON true
         WHERE key IS NULL OR NOT EXISTS (SELECT FROM rekindle_workflow w WHERE w.name = of_name AND w.key = asked.key)
         ORDER BY key, i
-        ON CONFLICT (name, key, generation) DO NOTHING
+        ON CONFLICT (name, key, generation) WHERE key IS NOT NULL DO NOTHING
         RETURNING id, status, created_at, due_at, wake_at, max_recovery_attempts, stale_after, run_limit
     ), told AS (
         INSERT INTO rekindle_event (workflow_id, seq, type, fence, path, step)

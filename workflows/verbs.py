@@ -14,6 +14,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from .baskets import check_basket, kind_of
 from .conf import settings
 from .errors import NotFound, Refused
 from .ids import uuid7
@@ -25,6 +26,7 @@ from .values import encode, text
 from .variables import check_types
 
 Id = UUID | str
+SIGNAL = "signal:"  # begins the basket of whoever waits for one
 
 
 def fail(workflow_id: Id, *, by: str, reason: str) -> Workflow:
@@ -106,6 +108,32 @@ def resume(
             recovery_attempts=0,
             asked=None,
         )
+
+
+def move_to(workflow_id: Id, to: str, *, by: str = "", reason: str = "", basket: str = "", path: str = "") -> Workflow:
+    """Have what waits for a person wait in another basket: the named pend, else the deepest. Its deadline stays.
+
+    No fence is raised: whoever holds the workflow goes on with its other paths, and is told where this one waits now.
+    """
+    if kind_of(check_basket(to)) == "retry" or to.startswith(SIGNAL):
+        raise Refused(f"Cannot move anything to {to}: nobody looks for work there; name a basket of people.")
+    with _locked(workflow_id) as workflow:
+        step = _pended(workflow, "move", basket, path)
+        if kind_of(step.basket) == "retry" and step.wake_at:
+            raise Refused(f"Cannot move {workflow}: it waits in {step.basket}, and goes on by itself.")
+        if step.basket == to:
+            return workflow
+        note = {"basket": step.basket, "to": to, "path": step.path, **(_note(by, reason) or {})}
+        step.basket = to
+        step.save(update_fields=["basket"])
+        changes: dict[str, Any] = {}
+        if workflow.worker_id:
+            changes["nudges"] = workflow.nudges + 1
+            _wake(str(workflow.pk))
+        elif workflow.pause_reason == PauseReason.PEND:
+            changes["basket"] = _deepest(_waiting(workflow)).basket
+        tell(workflow, "pend.moved", data=note, **changes)
+        return workflow
 
 
 def revive(workflow_id: Id, *, by: str, reason: str) -> Workflow:
@@ -220,15 +248,7 @@ def _nudge(workflow: Workflow) -> Workflow:
 
 def _answer(workflow: Workflow, basket: str, path: str, result: Any, done: bool, by: str) -> None:
     """Resolve one pend. Human pends elsewhere stay."""
-    pends = Step.objects.filter(workflow=workflow, status=Step.Status.WAITING).exclude(basket="").exclude(kind="signal")
-    if basket:
-        pends = pends.filter(basket=basket)
-    if path:
-        pends = pends.filter(path=path)
-    step = max(pends, key=lambda step: (step.path.count("."), -step.pk), default=None)
-    if step is None:
-        where = f" in {basket}" if basket else ""
-        raise Refused(f"Cannot resume {workflow} ({workflow.status}): nothing of it waits for a person{where}.")
+    step = _pended(workflow, "resume", basket, path)
     again = step.kind == Step.Kind.STEP and step.response != Step.Response.OK_PEND and not done
     step.status = Step.Status.AGAIN if again else Step.Status.DONE
     fields = ["status", "basket", "ended_at"]
@@ -239,6 +259,24 @@ def _answer(workflow: Workflow, basket: str, path: str, result: Any, done: bool,
         step.result = result
         fields.append("result")
     step.save(update_fields=fields)
+
+
+def _pended(workflow: Workflow, verb: str, basket: str, path: str) -> Step:
+    """What a person can answer: the named pend, else the deepest."""
+    pends = [step for step in _waiting(workflow) if step.kind != Step.Kind.SIGNAL]
+    found = [step for step in pends if (not basket or step.basket == basket) and (not path or step.path == path)]
+    if not found:
+        where = f" in {basket}" if basket else ""
+        raise Refused(f"Cannot {verb} {workflow} ({workflow.status}): nothing of it waits for a person{where}.")
+    return _deepest(found)
+
+
+def _waiting(workflow: Workflow) -> list[Step]:
+    return list(Step.objects.filter(workflow=workflow, status=Step.Status.WAITING).exclude(basket=""))
+
+
+def _deepest(steps: list[Step]) -> Step:
+    return max(steps, key=lambda step: (step.path.count("."), -step.pk))
 
 
 def _note(by: str, reason: str) -> dict[str, Any] | None:

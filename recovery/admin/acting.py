@@ -32,7 +32,7 @@ ENDS = {
 @admin.register(Workflow)
 class WorkflowAdmin(ReadOnly):
     list_display = ["id", "name", "version", "key", "status", "pause_reason", "recoveries", "worker", "created_at"]
-    list_filter = ["status", "pause_reason"]
+    list_filter = ["status"]
     list_select_related = ["worker"]
     search_fields = ["=id", "=name", "=key"]
     payload = ("input", "variables", "output", "error", "search", "progress")

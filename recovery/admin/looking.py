@@ -3,12 +3,13 @@
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
 from workflows.models import Event, Signal, Step, Worker
 
-from ..models import Alert, AuditEntry, Duty, MetricMinute, Recovery
+from ..models import Alert, AuditEntry, Batch, BatchItem, Duty, MetricMinute, Note, Recovery, SavedView
+from .finding import Capped, exactly
 
 if TYPE_CHECKING:
     AnyAdmin = admin.ModelAdmin[Any]
@@ -18,9 +19,16 @@ else:  # generic only for the type checker
 
 class ReadOnly(AnyAdmin):
     show_full_result_count = False
+    paginator = Capped
     list_per_page = 50
     ordering = ["-pk"]
     payload: tuple[str, ...] = ()  # what was given and what came of it: not for everybody's eyes
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        word = search_term.replace("\0", "").strip()
+        return exactly(queryset, self.search_fields, word) if word else queryset, False
 
     def get_exclude(self, request: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         return () if request.user.has_perm("rekindle.see_payload") else self.payload
@@ -50,7 +58,6 @@ class StepAdmin(ReadOnly):
         "began_at",
         "ended_at",
     ]
-    list_filter = ["status", "kind"]
     search_fields = ["=workflow__id"]
 
 
@@ -103,8 +110,8 @@ class RecoveryAdmin(ReadOnly):
         "detected_at",
         "actor",
     ]
-    list_filter = ["outcome", "reason", "finding", "detected_by"]
-    search_fields = ["=workflow_id", "=workflow_name", "=workflow_key"]
+    list_filter = ["outcome"]
+    search_fields = ["=workflow_id"]
 
 
 @admin.register(Duty)
@@ -127,9 +134,6 @@ class DutyAdmin(ReadOnly):
 @admin.register(MetricMinute)
 class MetricMinuteAdmin(ReadOnly):
     list_display = ["minute", "grain", "name", "started", "completed", "failed", "recovered", "given_up", "late"]
-    list_filter = ["grain"]
-    search_fields = ["=name"]
-    ordering = ["-minute"]
 
 
 @admin.register(Alert)
@@ -142,5 +146,31 @@ class AlertAdmin(ReadOnly):
 class AuditEntryAdmin(ReadOnly):
     payload = ("before", "after")
     list_display = ["at", "actor", "via", "act", "subject", "subject_name", "reason", "refused"]
-    list_filter = ["via", "act", "subject"]
     search_fields = ["=actor", "=subject_id", "=subject_name"]
+
+
+@admin.register(Batch)
+class BatchAdmin(ReadOnly):
+    list_display = ["id", "act", "chosen", "by", "state", "total", "done", "skipped", "failed", "begun_at", "ended_at"]
+    list_filter = ["state", "act"]
+    search_fields = ["=id", "=by"]
+
+
+@admin.register(BatchItem)
+class BatchItemAdmin(ReadOnly):
+    list_display = ["id", "batch_id", "workflow_id", "workflow_name", "workflow_key", "result", "sentence", "at"]
+    list_filter = ["result"]
+    search_fields = ["=batch__id", "=workflow_id"]
+
+
+@admin.register(SavedView)
+class SavedViewAdmin(ReadOnly):
+    list_display = ["name", "owner_name", "shared", "view", "search", "range", "saved_at"]
+    list_filter = ["shared"]
+
+
+@admin.register(Note)
+class NoteAdmin(ReadOnly):
+    list_display = ["at", "author", "subject", "subject_name", "text"]
+    list_filter = ["subject"]
+    search_fields = ["=author", "=subject_id", "=subject_name"]

@@ -1,6 +1,8 @@
 import django.contrib.postgres.fields
 import django.db.models.deletion
+import django.db.models.expressions
 import django.db.models.functions.datetime
+import django.db.models.functions.text
 from django.db import migrations, models
 
 from recovery import schema
@@ -69,6 +71,80 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="Batch",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("act", models.CharField(max_length=10)),
+                ("chosen", models.CharField(max_length=500)),
+                ("query", models.CharField(blank=True, max_length=3000)),
+                ("reason", models.CharField(max_length=500)),
+                ("by", models.CharField(max_length=200)),
+                ("via", models.CharField(max_length=10)),
+                ("token", models.CharField(blank=True, max_length=40)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("waiting", "Waiting"),
+                            ("running", "Running"),
+                            ("stopped", "Stopped"),
+                            ("done", "Done"),
+                        ],
+                        default="waiting",
+                        max_length=7,
+                    ),
+                ),
+                ("confirmed", models.PositiveIntegerField()),
+                ("total", models.PositiveIntegerField(default=0)),
+                ("done", models.PositiveIntegerField(default=0)),
+                ("skipped", models.PositiveIntegerField(default=0)),
+                ("failed", models.PositiveIntegerField(default=0)),
+                ("begun_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("started_at", models.DateTimeField(null=True)),
+                ("moved_at", models.DateTimeField(null=True)),
+                ("ended_at", models.DateTimeField(null=True)),
+                ("stopped_by", models.CharField(blank=True, max_length=200)),
+            ],
+            options={
+                "verbose_name_plural": "batches",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state__in", ("waiting", "running"))),
+                        fields=["id"],
+                        name="rekindle_batch_open",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("token", ""), _negated=True),
+                        fields=("token",),
+                        name="rekindle_one_batch_a_form",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "total__gte",
+                                django.db.models.expressions.CombinedExpression(
+                                    django.db.models.expressions.CombinedExpression(
+                                        models.F("done"), "+", models.F("skipped")
+                                    ),
+                                    "+",
+                                    models.F("failed"),
+                                ),
+                            )
+                        ),
+                        name="rekindle_batch_adds_up",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("state__in", ("waiting", "running")), ("ended_at__isnull", False), _connector="XOR"
+                        ),
+                        name="rekindle_batch_ends_once",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="Duty",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
@@ -131,6 +207,24 @@ class Migration(migrations.Migration):
             options={
                 "constraints": [
                     models.UniqueConstraint(fields=("grain", "minute", "name"), name="rekindle_one_per_minute")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Note",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("author", models.CharField(max_length=200)),
+                ("subject", models.CharField(max_length=20)),
+                ("subject_id", models.CharField(max_length=100)),
+                ("subject_name", models.CharField(blank=True, max_length=320)),
+                ("text", models.CharField(max_length=300)),
+            ],
+            options={
+                "indexes": [
+                    models.Index(fields=["subject_id", "-id"], name="rekindle_note_on"),
+                    models.Index(fields=["at"], name="rekindle_note_at"),
                 ],
             },
         ),
@@ -220,11 +314,40 @@ class Migration(migrations.Migration):
                 "indexes": [
                     models.Index(fields=["detected_at"], name="rekindle_recovery_at"),
                     models.Index(
-                        condition=models.Q(("outcome", "pending")), fields=["id"], name="rekindle_recovery_open"
+                        condition=models.Q(("outcome", "recovered"), _negated=True),
+                        fields=["outcome", "id"],
+                        name="rekindle_recovery_open",
                     ),
                     models.Index(fields=["settled_at"], name="rekindle_recovery_settled"),
                 ],
                 "constraints": [models.UniqueConstraint(fields=("workflow_id", "fence"), name="rekindle_one_per_hold")],
+            },
+        ),
+        migrations.CreateModel(
+            name="SavedView",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=40)),
+                ("owner", models.CharField(max_length=255)),
+                ("owner_name", models.CharField(max_length=200)),
+                ("shared", models.BooleanField(default=False)),
+                ("view", models.CharField(max_length=20)),
+                ("search", models.CharField(blank=True, max_length=500)),
+                ("range", models.CharField(blank=True, max_length=80)),
+                ("saved_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+            ],
+            options={
+                "indexes": [models.Index(fields=["owner"], name="rekindle_view_owner")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        django.db.models.functions.text.Lower("name"), models.F("owner"), name="rekindle_one_own_view"
+                    ),
+                    models.UniqueConstraint(
+                        django.db.models.functions.text.Lower("name"),
+                        condition=models.Q(("shared", True)),
+                        name="rekindle_one_shared_view",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -258,6 +381,39 @@ class Migration(migrations.Migration):
                         condition=models.Q(("resolved_at", None)), fields=("rule",), name="rekindle_one_open_alert"
                     )
                 ],
+            },
+        ),
+        migrations.CreateModel(
+            name="BatchItem",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("workflow_id", models.UUIDField()),
+                ("workflow_name", models.CharField(max_length=100)),
+                ("workflow_key", models.CharField(blank=True, max_length=200)),
+                ("fence", models.PositiveBigIntegerField()),
+                (
+                    "result",
+                    models.CharField(
+                        blank=True,
+                        choices=[("done", "Done"), ("skipped", "Skipped"), ("failed", "Failed")],
+                        max_length=7,
+                    ),
+                ),
+                ("sentence", models.CharField(blank=True, max_length=500)),
+                ("at", models.DateTimeField(null=True)),
+                (
+                    "batch",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="items",
+                        to="rekindle_recovery.batch",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [models.Index(fields=["batch", "result", "workflow_id"], name="rekindle_batch_results")],
+                "constraints": [models.UniqueConstraint(fields=("batch", "workflow_id"), name="rekindle_once_a_batch")],
             },
         ),
         migrations.RunSQL(schema.FORWARD, schema.BACKWARD),

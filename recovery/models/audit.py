@@ -7,9 +7,9 @@ class AuditEntry(models.Model):
 
     at = models.DateTimeField(db_default=Now(), db_index=True)
     actor = models.CharField(max_length=200)
-    via = models.CharField(max_length=10)  # page, admin, cli, api
+    via = models.CharField(max_length=10)  # page, admin, cli, api, batch
     act = models.CharField(max_length=30)
-    subject = models.CharField(max_length=20)  # workflow, policy, rule, worker, mode, …
+    subject = models.CharField(max_length=20)  # workflow, policy, rule, worker, mode, batch, …
     subject_id = models.CharField(max_length=100, db_index=True)
     subject_name = models.CharField(max_length=320, blank=True)
     reason = models.CharField(max_length=500, blank=True)

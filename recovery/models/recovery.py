@@ -80,8 +80,10 @@ class Recovery(models.Model):
         constraints = [models.UniqueConstraint(fields=["workflow_id", "fence"], name="rekindle_one_per_hold")]
         indexes = [
             models.Index(fields=["detected_at"], name="rekindle_recovery_at"),
-            # Read by settle().
-            models.Index(fields=["id"], name="rekindle_recovery_open", condition=Q(outcome=Outcome.PENDING)),
+            # Read by settle(), and by whoever asks for those that did not end well: few.
+            models.Index(
+                fields=["outcome", "id"], name="rekindle_recovery_open", condition=~Q(outcome=Outcome.RECOVERED)
+            ),
             models.Index(fields=["settled_at"], name="rekindle_recovery_settled"),
         ]
 

@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from ..backlog import Backlog, backlog
 from ..counts import Counts, summed
 from ..late import DUE_SINCE
 from ..ranges import Range
 from ..tuning import EVERYBODY, stamp
+from .backlog import PACE
 from .figures import SERIES, filled, span
 from .together import Rows, together
 
@@ -34,6 +36,7 @@ class Named:
     now: dict[str, Any]
     counts: Counts  # over the range
     errors: Rows
+    backlog: Backlog | None
     policy: dict[str, Any] | None
     everybodys_mode: str
     seen: str
@@ -46,7 +49,7 @@ class Named:
 def named(name: str, over: Range) -> Named:
     asked = span(over)
     given = asked.given(name) | {"since": over.start, "everybody": EVERYBODY, "seconds": 0, "most": MOST}
-    found = together(given, now=NOW, series=SERIES, errors=ERRORS, policies=POLICIES)
+    found = together(given, now=NOW, series=SERIES, errors=ERRORS, policies=POLICIES, pace=PACE)
     policies = {row["name"]: row for row in found["policies"]}
     policy = policies.get(name)
     if policy:
@@ -55,8 +58,17 @@ def named(name: str, over: Range) -> Named:
         name=name,
         now=found["now"][0],
         counts=summed(filled(asked, found["series"])),
-        errors=[row | {"last": datetime.fromisoformat(row["last"])} for row in found["errors"]],
+        errors=[
+            row | {"last": datetime.fromisoformat(row["last"]), "search": _search(name, row)} for row in found["errors"]
+        ],
+        backlog=backlog(found["now"][0]["due"], found["now"][0]["oldest"], found["pace"][0]["a_minute"]),
         policy=policy,
         everybodys_mode=policies.get(EVERYBODY, {}).get("mode", ""),
         seen=stamp(policy["changed_at"] if policy else None),
     )
+
+
+def _search(name: str, row: dict[str, Any]) -> str:
+    """What the list is searched for to see all of them; nothing if it cannot be said."""
+    said = (name, row["type"])
+    return f'name:"{name}" error:"{row["type"]}"' if all(said) and not any('"' in word for word in said) else ""

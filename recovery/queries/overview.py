@@ -11,7 +11,7 @@ from workflows.conf import settings
 
 from ..activity import Activity, told
 from ..attention import Line, attention
-from ..counting import RUNNING, WAITING
+from ..counting import RUNNING, waiting
 from ..counts import Counts
 from ..late import DUE_SINCE
 from ..models.metric import HOUR, MINUTE
@@ -24,6 +24,11 @@ from .health import ping
 from .together import Rows, together
 
 NAMES_SHOWN = 8
+FEW = 1000  # are counted on the spot; of more, what was counted when the last minute had ended is near enough
+
+WAITING = f"""SELECT CASE WHEN few < {FEW} THEN few ELSE GREATEST(few, (SELECT waiting FROM rekindle_recovery_metricminute
+    WHERE grain = 60 AND name = '' AND minute > now() - interval '5 minutes' ORDER BY minute DESC LIMIT 1)) END
+FROM (SELECT ({waiting(FEW)}) AS few) AS counted"""  # noqa: S608  (constants)
 
 NOW = f"""SELECT ({RUNNING}) AS running, ({WAITING}) AS waiting, d.due, d.oldest, k.workers, k.slots, k.heard,
     (SELECT began_at FROM rekindle_recovery_duty WHERE name = 'sweep' ORDER BY began_at DESC LIMIT 1) AS swept,

@@ -31,8 +31,9 @@ from workflows.conf import settings
 from workflows.liveness import LOCKED
 from workflows.models import Event, Policy, Step, Worker, Workflow
 
-from ..models import AuditEntry, Recovery
+from ..models import AuditEntry, Note, Recovery
 from ..verdict import Seen, Told
+from .notes import ON_WORKFLOW
 
 EVENTS = 100  # on a page of the diary
 DRAWN = 6000  # events read for a timeline
@@ -76,6 +77,7 @@ class Look:
     seen: Seen
     rescues: list[Recovery]
     acts: int  # entries of the audit
+    notes: list[Note]
     chosen: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -104,6 +106,7 @@ def look(pks: Sequence[UUID], *, chosen: tuple[str, int] | None = None, payload:
             told=_sql(TOLD, JSONField()),
             next=_sql(NEXT, TextField()),
             act_count=_sql(ACTS, IntegerField()),
+            note_rows=_sql(ON_WORKFLOW, JSONField()),
         )
         .order_by("pk")
     )
@@ -190,7 +193,8 @@ def _look(row: Any) -> Look:
         told=told or None,
         successor=UUID(row.next) if row.next else None,
     )
-    return Look(row, seen, rescues, row.act_count, getattr(row, "chosen", None) or {})
+    notes = [_build(Note, each | {"at": _moment(each["at"])}) for each in row.note_rows or ()]
+    return Look(row, seen, rescues, row.act_count, notes, getattr(row, "chosen", None) or {})
 
 
 def _build(model: Any, row: dict[str, Any]) -> Any:

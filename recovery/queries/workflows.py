@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connections
+from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Case, Count, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Left
@@ -14,9 +14,13 @@ from django.db.models.functions import Left
 from workflows.conf import settings
 from workflows.models import PauseReason, Status, Step, Workflow
 
+from ..backlog import Backlog
+from ..models import SavedView
 from ..ranges import Range
 from ..search import Search, troubles
 from ..search.matching import created
+from . import backlog
+from .together import together
 
 PAGE = 50
 MOST_NEW = 100
@@ -38,9 +42,11 @@ QUIET: dict[str, tuple[str, Callable[[], Q]]] = {
     "completed": ("Completed", lambda: Q(status=Status.COMPLETED)),
 }
 
-BASKETS = f"""SELECT basket, count(*), min(began_at) FROM (SELECT basket, began_at FROM rekindle_step
-    WHERE status = 'waiting' AND basket <> '' AND kind <> 'signal' AND basket <> ALL(%s) LIMIT {COUNTED}) s
+BASKETS = f"""SELECT basket AS name, count(*) AS count, min(began_at) AS oldest FROM (SELECT basket, began_at FROM rekindle_step
+    WHERE status = 'waiting' AND basket <> '' AND kind <> 'signal' AND basket <> ALL(%(automatic)s) LIMIT {COUNTED + 1}) s
 GROUP BY basket ORDER BY 3 NULLS LAST, 1 LIMIT 50"""  # noqa: S608  (constants)
+KEPT = """SELECT id, name, owner, owner_name, shared, view, search, range FROM rekindle_recovery_savedview
+WHERE owner = %(owner)s OR shared ORDER BY shared, lower(name), id LIMIT 100"""
 
 PAUSES = {
     PauseReason.SLEEP: "Sleeping",
@@ -82,6 +88,25 @@ class Basket:
     oldest: datetime | None
 
 
+class _Counted(NamedTuple):
+    all: int
+    new: int
+    first: list[UUID]  # what a page shows, and one more
+
+
+class _First(ArrayAgg):
+    template = f"({ArrayAgg.template})[1:{PAGE + 1}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a page of the list shows beside its rows."""
+
+    saved: list[SavedView]
+    baskets: list[Basket]
+    backlog: Backlog | None
+
+
 def wanted(view: str, search: Search, over: Range | None = None) -> Q:
     """What a list shows: its view, what was searched for, and when it was asked for."""
     within = created(over.start, over.end if over.key == "custom" else None) if over else Q()
@@ -89,16 +114,14 @@ def wanted(view: str, search: Search, over: Range | None = None) -> Q:
 
 
 def page(wanted: Q, before: UUID | None = None) -> Page:
-    """The newest workflows, or those before an id. Ids are in the order of creation."""
-    found = _workflows().filter(wanted)
-    if before:
-        found = found.filter(pk__lt=before)
-    workflows = list(found.order_by("-pk")[: PAGE + 1])
-    rows = [_row(workflow) for workflow in workflows[:PAGE]]
-    older = rows[-1].workflow.pk if len(workflows) > PAGE else None
-    if not older and not before:
-        return Page(rows, count=_capped(len(rows)))
-    return Page(rows, older, count=_capped(_count(wanted)[0]))
+    """The newest workflows, or those before an id. Ids are in the order of creation.
+
+    Their ids first, and by them the rows: ids alone are found in an index, however rare what is wanted is.
+    """
+    counted = _count(wanted)
+    ids = list(_ids(wanted).filter(pk__lt=before)[: PAGE + 1]) if before else counted.first
+    rows = [_row(workflow) for workflow in _workflows().filter(pk__in=ids[:PAGE]).order_by("-pk")] if ids else []
+    return Page(rows, ids[PAGE - 1] if len(ids) > PAGE else None, count=_capped(counted.all))
 
 
 def again(wanted: Q, shown: list[UUID]) -> Page:
@@ -106,9 +129,9 @@ def again(wanted: Q, shown: list[UUID]) -> Page:
     found = _workflows().filter(pk__in=shown).order_by("-pk")
     if wanted:
         found = found.annotate(stays=Case(When(wanted, then=Value(True)), default=Value(False)))
-    count, new = _count(wanted, max(shown))
-    newer = f"{MOST_NEW - 1}+" if new >= MOST_NEW else str(new or "")
-    return Page([_row(workflow) for workflow in found], newer=newer, count=_capped(count))
+    counted = _count(wanted, max(shown))
+    newer = f"{MOST_NEW - 1}+" if counted.new >= MOST_NEW else str(counted.new or "")
+    return Page([_row(workflow) for workflow in found], newer=newer, count=_capped(counted.all))
 
 
 def one(pk: UUID) -> Row | None:
@@ -116,16 +139,20 @@ def one(pk: UUID) -> Row | None:
     return workflow and _row(workflow)
 
 
-def baskets() -> list[Basket]:
-    """Where something waits for people, the longest wait first."""
-    with connections[settings().database].cursor() as cursor:
-        cursor.execute(BASKETS, [troubles.automatic()])
-        return [Basket(name, _capped(count), oldest) for name, count, oldest in cursor.fetchall()]
+def around(owner: str, *, baskets: bool) -> Around:
+    """The lists a person kept; how far behind we are; and where something waits for people, the longest wait first."""
+    questions = {"saved": KEPT, "due": backlog.DUE, "pace": backlog.PACE} | ({"baskets": BASKETS} if baskets else {})
+    found = together(backlog.GIVEN | {"owner": owner, "automatic": troubles.automatic()}, **questions)
+    return Around(
+        saved=[SavedView(**row) for row in found["saved"]],
+        baskets=[_basket(row) for row in found.get("baskets", ())],
+        backlog=backlog.read(found["due"], found["pace"]),
+    )
 
 
 def export(wanted: Q) -> Iterator[tuple[Any, ...]]:
     """A line for each workflow, newest first: nothing of what went in or came out."""
-    rows = Workflow.objects.using(settings().database).filter(wanted).order_by("-pk")[:EXPORTED]
+    rows = Workflow.objects.using(settings().database).filter(pk__in=_ids(wanted)[:EXPORTED]).order_by("-pk")
     return rows.values_list(*EXPORT).iterator(chunk_size=500)
 
 
@@ -135,15 +162,24 @@ EXPORT = (
 )  # fmt: skip
 
 
-def _count(wanted: Q, after: UUID | None = None) -> tuple[int, int]:
-    """How many there are, and how many of them came after an id; the newest are counted first, and not without end."""
-    found = Workflow.objects.using(settings().database).filter(wanted).order_by("-pk").values("pk")[: COUNTED + 1]
-    counts = found.aggregate(all=Count("pk"), new=Count("pk", filter=Q(pk__gt=after or LAST)))
-    return counts["all"], counts["new"]
+def _ids(wanted: Q) -> QuerySet[Workflow, UUID]:
+    return Workflow.objects.using(settings().database).filter(wanted).order_by("-pk").values_list("pk", flat=True)
+
+
+def _count(wanted: Q, after: UUID | None = None) -> _Counted:
+    """How many there are, how many of them came after an id, and the first of them; not counted without end."""
+    counts = _ids(wanted)[: COUNTED + 1].aggregate(
+        all=Count("pk"), new=Count("pk", filter=Q(pk__gt=after or LAST)), first=_First("pk", order_by="-pk")
+    )
+    return _Counted(counts["all"], counts["new"], counts["first"] or [])
 
 
 def _capped(number: int) -> str:
     return f"{COUNTED // 1000}k+" if number > COUNTED else f"{number:,}"
+
+
+def _basket(row: dict[str, Any]) -> Basket:
+    return Basket(row["name"], _capped(row["count"]), row["oldest"] and datetime.fromisoformat(row["oldest"]))
 
 
 def _workflows() -> QuerySet[Workflow, Any]:

@@ -14,8 +14,6 @@ from workflows.conf import settings
 from ..checking import REVIEWED
 from ..late import DUE_NAMES, GRACE
 
-LOOKED_AT = 5000  # of the newest failures, for what no index knows
-
 _PENDED = "SELECT workflow_id FROM rekindle_step WHERE status = 'waiting' AND basket <> ''"
 
 ORPHAN = """SELECT w.id FROM rekindle_workflow w LEFT JOIN rekindle_worker k ON k.id = w.worker_id
@@ -29,9 +27,7 @@ LATE = f"{OVERDUE} UNION ALL SELECT id FROM rekindle_workflow WHERE lateness >= 
 HELD = f"{_PENDED} AND basket = ANY(%s)"
 UNCERTAIN = f"{HELD} AND error ->> 'type' = 'Crashed'"
 BLOCKED = "SELECT id FROM rekindle_workflow WHERE pause_reason = 'blocked'"
-GIVEN_UP = f"""SELECT id FROM (SELECT id, error FROM rekindle_workflow WHERE status = 'failed'
-        ORDER BY finished_at DESC LIMIT {LOOKED_AT}) w
-    WHERE error ->> 'type' = 'RecoveryFailed' AND NOT error ? 'discarded'"""  # noqa: S608  (constants)
+GIVEN_UP = "SELECT id FROM rekindle_workflow WHERE error ->> 'type' = 'RecoveryFailed' AND status = 'failed' AND NOT error ? 'discarded'"
 CORRUPT = "SELECT id FROM rekindle_workflow WHERE pause_reason = 'suspended' AND error ->> 'type' = 'CorruptState'"
 OVERRUNNING = """SELECT w.id FROM rekindle_workflow w LEFT JOIN rekindle_policy p ON p.name = w.name
     WHERE w.worker_id IS NOT NULL AND COALESCE(p.on_run_limit, 'flag') <> 'extend'
@@ -43,14 +39,10 @@ BASKET = f"{_PENDED} AND basket = %s"
 RECOVERED = """SELECT workflow_id FROM rekindle_recovery_recovery
     WHERE outcome = 'recovered' AND settled_at >= date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'"""
 
-# What stands at a step: it runs, tries again, or failed there.
-_STANDING = f"""(SELECT id, error FROM rekindle_workflow WHERE worker_id IS NOT NULL
-    UNION ALL SELECT id, error FROM rekindle_workflow WHERE pause_reason IN ('retry', 'blocked', 'suspended')
-    UNION ALL (SELECT id, error FROM rekindle_workflow WHERE status = 'failed' ORDER BY finished_at DESC LIMIT {LOOKED_AT})) w"""  # noqa: S608
-STEP = f"""{_PENDED} AND name = %(step)s UNION ALL SELECT w.id FROM {_STANDING} WHERE EXISTS (
-    SELECT FROM rekindle_step s WHERE s.workflow_id = w.id AND s.name = %(step)s AND s.status NOT IN ('done', 'dropped'))"""  # noqa: S608
-ERROR = f"""SELECT w.id FROM {_STANDING} WHERE w.error ->> 'type' = %(error)s OR EXISTS (
-    SELECT FROM rekindle_step s WHERE s.workflow_id = w.id AND s.status NOT IN ('done', 'dropped') AND s.error ->> 'type' = %(error)s)"""  # noqa: S608
+# Where something runs, waits, tries again or failed; what became of it since is told by its own row.
+STEP = """SELECT workflow_id FROM rekindle_step WHERE name = %(step)s AND status IN ('open', 'waiting', 'again', 'failed')"""
+ERROR = """SELECT id FROM rekindle_workflow WHERE error ->> 'type' = %(error)s
+    UNION ALL SELECT workflow_id FROM rekindle_step WHERE error ->> 'type' = %(error)s AND status NOT IN ('done', 'dropped')"""
 WORKER = "SELECT w.id FROM rekindle_worker k JOIN rekindle_workflow w ON w.worker_id = k.id WHERE k.host = %s"
 
 

@@ -4,9 +4,13 @@ door       who may come in, and what every answer carries
 errors     when something is wrong
 frame      what surrounds every page, as far as it lives
 overview   how things are
-workflows  the list, and the same as CSV
+workflows  the list, and the same as CSV and JSON lines
+saved      lists that people keep
 workflow   one of them
 ask        the dialog before an act, and the act
+matching   the same for several, or for everything that matches
+batches    acts on many: progress, results, stop
+notes      a line for whoever comes next
 name       all of one name
 recovery   every rescue
 workers    who works
@@ -17,31 +21,45 @@ health     for load balancers
 
 from .ask import ask
 from .audit import audit, audit_csv
+from .batches import batch, batch_csv, batches, stop_batch
 from .charts import chart
 from .frame import rail
 from .health import healthz
+from .matching import ask_many
 from .name import name
+from .notes import notes
 from .overview import overview
 from .recovery import change_mode, change_rule, recovery
+from .saved import keep_view, saved_view
 from .workers import workers
 from .workflow import payload, workflow
-from .workflows import workflows, workflows_csv
+from .workflows import behind, workflows, workflows_csv, workflows_jsonl
 
 __all__ = [
     "ask",
+    "ask_many",
     "audit",
     "audit_csv",
+    "batch",
+    "batch_csv",
+    "batches",
+    "behind",
     "change_mode",
     "change_rule",
     "chart",
     "healthz",
+    "keep_view",
     "name",
+    "notes",
     "overview",
     "payload",
     "rail",
     "recovery",
+    "saved_view",
+    "stop_batch",
     "workers",
     "workflow",
     "workflows",
     "workflows_csv",
+    "workflows_jsonl",
 ]

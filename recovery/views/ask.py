@@ -20,6 +20,7 @@ from workflows.errors import Refused
 
 from .. import asking, frame, wishes
 from ..asking import ACTS, Act, Wish
+from ..queries import baskets
 from ..queries import workflow as queries
 from ..queries.workflow import Look
 from .door import ACT, PAYLOAD, SEE, is_htmx, needs, tell
@@ -66,6 +67,8 @@ def _wishes(request: HttpRequest, act: Act, looks: list[Look]) -> list[Wish]:
         return wanted
     if asking.needs_reason(act, looks) and not wanted[0].reason:
         raise Refused("Nothing was done: say why, a reason is required.")
+    if act.name == "move" and not wanted[0].to:
+        raise Refused("Nothing was done: name the basket it shall wait in.")
     if any(wish.fence is None for wish in wanted):
         raise Refused("Nothing was done: the form did not say what you saw. Look at it once more.")
     if len(looks) > TYPED and request.POST.get("number", "").strip() != str(len(looks)):
@@ -134,6 +137,7 @@ def _draw(
         "modes": [] if many else _modes(first, act),
         "trouble": refusal,
         "action": here,
+        "places": baskets.places() if act.name == "move" else [],
         "token": secrets.token_hex(16),
         "back": safe_back(_given(request, "back"), reverse("rekindle:workflow", args=[first.workflow.pk])),
     } | ({} if many else _fields(request, act, first, wish, whole))
@@ -157,7 +161,7 @@ def _fields(request: HttpRequest, act: Act, look: Look, wish: Wish, whole: bool)
         "unfolded": bool(typed) and "look" in request.POST,
         "steps": [(f"{step.path}:{step.position}", step, (step.path, step.position) == wish.step) for step in steps],
         "tickets": asking.tickets(look.workflow) if act.name == "reopen" else [],
-        "pends": asking.pends(look) if act.name == "resume" else [],
+        "pends": asking.pends(look) if act.name in ("resume", "move") else [],
         "runs_again": any(step.kind == "step" for step in asking.pends(look)),
     }
 

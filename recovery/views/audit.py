@@ -1,6 +1,7 @@
 """Who did what, when and why, and what it changed. Nobody changes it here."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
@@ -18,8 +19,10 @@ from ..models import AuditEntry
 from ..queries import audit as queries
 from ..redacting import redact
 from ..spreadsheet import answer
+from ..tuning import EVERYBODY
 from .door import PAYLOAD, SEE, is_htmx, needs
 
+WHOLE_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 COLUMNS = (
     "at",
     "actor",
@@ -59,16 +62,32 @@ def _listed(request: HttpRequest) -> dict[str, Any]:
     page = queries.page(asked, int(before) if before else None)
     whole = request.user.has_perm(PAYLOAD)
     kept = {name: getattr(asked, name) for name in ("actor", "act", "subject") if getattr(asked, name)}
+    for entry in page.entries:
+        entry.page = _page(entry)  # type: ignore[attr-defined]
     return {
         "rows": [(entry, differences(entry.before, entry.after, whole=whole)) for entry in page.entries],
         "asked": asked,
         "before": before,
         "whole": whole,
+        "chips": [(f"{name}: {kept[name]}", _url("audit", _without(kept, name))) for name in kept],
         "newest": _url("audit", kept),
         "here": _url("audit", kept | ({"before": before} if before else {})),
         "older": _url("audit", kept | {"before": str(page.older)}) if page.older else "",
         "csv": _url("audit_csv", kept),
     }
+
+
+def _page(entry: AuditEntry) -> str:
+    """Where what was acted upon is shown, if it has a page of its own."""
+    if entry.subject == "workflow" and WHOLE_ID.fullmatch(entry.subject_id):
+        return reverse("rekindle:workflow", args=[entry.subject_id])
+    if entry.subject == "policy" and entry.subject_name not in ("", EVERYBODY):
+        return reverse("rekindle:name", args=[entry.subject_name])
+    return ""
+
+
+def _without(kept: dict[str, str], name: str) -> dict[str, str]:
+    return {key: value for key, value in kept.items() if key != name}
 
 
 def _lines(asked: queries.Filter, *, whole: bool) -> Iterator[list[Any]]:

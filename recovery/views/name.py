@@ -15,9 +15,12 @@ from workflows.models import Policy
 
 from .. import frame, ranges, tuning
 from ..etag import polled
-from ..forms import PolicyForm, complaint
+from ..forms import PauseForm, PolicyForm, complaint
 from ..queries.name import Named, named
+from ..words import duration
 from .door import CONFIGURE, SEE, is_htmx, needs, own_transactions
+
+PAUSED = {True: "is paused: new work is accepted and not started", False: "starts again"}
 
 
 @own_transactions
@@ -36,11 +39,15 @@ def _show(request: HttpRequest, name: str) -> HttpResponse:
 
 @needs(SEE, CONFIGURE)
 def _change(request: HttpRequest, name: str) -> HttpResponse:
-    form = PolicyForm(request.POST, instance=Policy(name=name))
+    quick = "pause" in request.POST
+    form = PauseForm(request.POST) if quick else PolicyForm(request.POST, instance=Policy(name=name))
+    kept = None if isinstance(form, PauseForm) else form
     if not form.is_valid():
-        return _page(request, name, form, complaint(form))
+        return _page(request, name, kept, complaint(form))
     _seen(request, name)  # nobody makes a policy for a name that does not exist
     changes = {field: value for field, value in form.cleaned_data.items() if field != "reason"}
+    if quick:
+        changes = {"paused": changes["pause"] == "yes"}
     try:
         tuning.tune_policy(
             name,
@@ -50,8 +57,8 @@ def _change(request: HttpRequest, name: str) -> HttpResponse:
             seen=request.POST.get("seen", ""),
         )
     except Refused as refusal:
-        return _page(request, name, form, str(refusal))
-    messages.success(request, f"The policy of {name} is in force.")
+        return _page(request, name, kept, str(refusal))
+    messages.success(request, f"{name} {PAUSED[changes['paused']]}." if quick else f"The policy of {name} is in force.")
     return redirect("rekindle:name", name)
 
 
@@ -59,15 +66,32 @@ def _page(request: HttpRequest, name: str, form: PolicyForm | None = None, refus
     context = _seen(request, name)
     policy = context["seen"].policy
     kept = {field: policy[field] for field in PolicyForm.Meta.fields} if policy else {}
+    form = form or PolicyForm(initial=kept, instance=Policy(name=name))
     more = {
-        "form": form or PolicyForm(initial=kept, instance=Policy(name=name)),
+        "form": form.fill_in(_in_force(context["seen"])),
         "refusal": refusal,
         "may_configure": request.user.has_perm(CONFIGURE),
-        "settings": settings(),
     }
     crumbs = [("Workflows", reverse("rekindle:workflows"))]
     around = frame.around(request, "workflows", name, crumbs=crumbs, range=context["over"])
     return render(request, "rekindle/name.html", around | context | more, status=409 if refusal else 200)
+
+
+def _in_force(seen: Named) -> dict[str, str]:
+    """What holds where the policy says nothing."""
+    now = settings()
+    return {
+        "concurrency": "no limit",
+        "stale_after": _seconds(now.stale_after),
+        "max_recovery_attempts": str(now.max_recovery_attempts),
+        "run_limit": "as its code says",
+        "keep_finished": _seconds(now.keep_finished),
+        "mode": seen.everybodys_mode or now.mode,
+    }
+
+
+def _seconds(number: float) -> str:
+    return f"{number:.10g}" if number < 60 else f"{number:.10g}, or {duration(number)}"
 
 
 def _seen(request: HttpRequest, name: str) -> dict[str, Any]:

@@ -42,14 +42,16 @@ def workflow(request: HttpRequest, pk: UUID) -> HttpResponse:
     tab = request.GET.get("tab", "timeline")
     if tab not in TABS:
         raise Http404(f"There is no tab {tab!r}; there are {', '.join(TABS)}.")
+    if peeks := is_htmx(request) and "peek" in request.GET:
+        tab = "recovery"  # nothing of the tabs is shown, and this one is known already
     look = queries.one(pk, chosen=place(request.GET.get("step", "")), payload=tab == "timeline")
     if look is None:
         raise Http404(_gone(pk))
     context = _page(request, look, tab)
     if is_htmx(request):
-        return render(request, "rekindle/workflow.html#live", context)
-    named = f"{reverse('rekindle:workflows')}?{urlencode({'q': look.workflow.name})}"
-    crumbs = [("Workflows", reverse("rekindle:workflows")), (look.workflow.name, named)]
+        return render(request, f"rekindle/workflow.html#{'peek' if peeks else 'live'}", context)
+    named = (look.workflow.name, reverse("rekindle:name", args=[look.workflow.name]))
+    crumbs = [("Workflows", reverse("rekindle:workflows")), named]
     title = look.workflow.key or look.workflow.short_id
     return render(request, "rekindle/workflow.html", frame.around(request, "workflows", title, crumbs=crumbs) | context)
 
@@ -84,6 +86,7 @@ def _page(request: HttpRequest, look: Look, tab: str) -> dict[str, Any]:
         "workflow": look.workflow,
         "verdict": said,
         "buttons": buttons(look.seen, said, may_act=may_act),
+        "may_act": may_act,
         "tab": tab,
         "tabs": [(name, word, counts.get(name) or "") for name, word in TABS.items()],
         "here": here,
@@ -193,8 +196,11 @@ def _commands(look: Look) -> list[tuple[str, str]]:
         found.append(("Take it over from a dead worker", f'{run} recover {pk} --reason "…"'))
     if look.workflow.pause_reason in ("suspended", "pend"):
         found.append(("Let it go on", f"{run} resume {pk}"))
+        if look.workflow.basket:
+            found.append(("Have it wait elsewhere", f'{run} move {pk} --to BASKET --reason "…"'))
     else:
         found.append(("Stop before its next step", f"{run} pause {pk}"))
+    found.append(("Cancel it before its next step", f'{run} cancel {pk} --reason "…"'))
     found.append(("End it", f'{run} fail {pk} --reason "…"'))
     return found
 

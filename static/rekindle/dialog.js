@@ -2,13 +2,16 @@
 (() => {
   const dialog = document.getElementById("dialog"), body = document.getElementById("dialog-body");
   let opener = null;
+  const open = (url, from) => {
+    opener = from;
+    htmx.ajax("GET", url, { source: body, target: body, swap: "innerHTML" });
+  };
 
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[data-dialog]");
     if (link && !event.metaKey && !event.ctrlKey && !event.shiftKey) {
       event.preventDefault();
-      opener = link.id || link.closest("[id]")?.id;
-      htmx.ajax("GET", link.href, { source: body, target: body, swap: "innerHTML" });
+      open(link.href, (dialog.open && opener) || link.id || link.closest("[id]")?.id);
     }
     if (event.target.closest?.("#dialog [data-close]")) { event.preventDefault(); dialog.close(); }
     if (event.target === dialog) dialog.close(); // the backdrop
@@ -33,4 +36,5 @@
     opener = null;
     rekindle.refresh();
   });
+  Object.assign(rekindle, { openDialog: open });
 })();

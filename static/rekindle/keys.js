@@ -21,10 +21,19 @@
     p: () => rekindle.toggleLive(), t: () => rekindle.nextTheme(),
     Enter: () => { if (document.activeElement === row()) press("[data-open]"); },
   };
+  // Space looks at the row one stands on without leaving the list, and back.
+  const peek = (event) => {
+    const shown = document.querySelector("#dialog[open]:has(.peek)"), link = document.activeElement === row() && row()?.querySelector("a[data-peek]");
+    if (shown && !event.target.matches("button, summary")) shown.close();
+    else if (link && !document.querySelector("dialog[open]")) rekindle.openDialog(`${link.href}?peek=yes`, row().id);
+    else return;
+    event.preventDefault();
+  };
   let going = 0;
 
   document.addEventListener("keydown", (event) => {
     if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === "k") { event.preventDefault(); search(); return; }
+    if (event.key === " ") { peek(event); return; }
     if (event.metaKey || event.ctrlKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (event.target.matches?.("input, textarea, select, [contenteditable]")) { if (event.key === "Escape") event.target.blur(); return; }
     if (Date.now() - going < 1500) {

@@ -3,6 +3,9 @@
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import Permission, User
+
+from tests.factories import AuditEntryFactory, NoteFactory, SavedViewFactory, WorkflowFactory
 
 AXE = (Path(__file__).parent / "axe.min.js").read_text()
 WIDE = """() => [...document.querySelectorAll('body *')].filter(e => { const r = e.getBoundingClientRect();
@@ -10,6 +13,14 @@ WIDE = """() => [...document.querySelectorAll('body *')].filter(e => { const r =
   for (let p = e.parentElement; p; p = p.parentElement) if (/auto|scroll|hidden/.test(getComputedStyle(p).overflowX)) return false;
   return true }).map(e => e.outerHTML.slice(0, 80))"""
 DESK, PHONE, SMALL = {"width": 1440, "height": 900}, {"width": 390, "height": 844}, {"width": 360, "height": 740}
+
+
+def sit_down_as_admin() -> User:
+    """Whoever sits down next may configure, too."""
+    user = User.objects.create_user("otto")
+    wanted = ["view_workflow", "act_on_workflow", "configure"]
+    user.user_permissions.add(*Permission.objects.filter(codename__in=wanted, content_type__app_label="rekindle"))
+    return user
 
 
 @pytest.mark.parametrize(
@@ -45,6 +56,44 @@ def test_the_page_of_a_workflow_is_accessible_and_fits(sit_down, crashed, theme)
             page.set_viewport_size(size)
             assert page.evaluate(WIDE) == [], (tab, size)
         assert page.evaluate("csp") == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("path", ["/workflows/?view=people", "/names/order/", "/audit/", "/audit/?actor=nobody"])
+def test_pages_of_people_names_and_acts_are_accessible_and_fit(sit_down, workflow, path, theme):
+    WorkflowFactory(name="order", pended=True, basket="a-basket-with-a-rather-long-name-" * 2)
+    workflow("failed", error={"type": "TimeoutError", "message": "the mail server refused the connection " * 4})
+    AuditEntryFactory(reason="because of a rather long story", before={"status": "queued"}, after={"status": "paused"})
+    user = sit_down_as_admin()
+    SavedViewFactory(owner=str(user.pk), name="A view with forty letters in its name ok")
+    page = sit_down(path, color_scheme=theme, viewport=DESK)
+
+    assert [found["id"] for found in page.evaluate(f"{AXE}; axe.run()")["violations"]] == []
+    for size in (DESK, PHONE, SMALL):
+        page.set_viewport_size(size)
+        assert page.evaluate(WIDE) == [], size
+    assert page.evaluate("csp") == []
+
+
+@pytest.mark.parametrize(
+    ("path", "link"),
+    [("/workflows/?view=failed&q=name:order", "#keep"), ("/workflows/{pk}/", "text=Notes…"), ("/workflows/", "Space")],
+)
+def test_the_dialogs_beside_acts_are_accessible_and_fit(sit_down, workflow, path, link):
+    failed = workflow("failed", key="rather-long-key-" * 8)
+    NoteFactory(subject_id=str(failed.pk), text="a rather long note " * 12)
+    page = sit_down(path.format(pk=failed.pk), viewport=PHONE)
+
+    if link == "Space":
+        page.keyboard.press("j")
+        page.keyboard.press("Space")
+    else:
+        page.click(link)
+    page.wait_for_selector("dialog[open] h2")
+
+    assert [found["id"] for found in page.evaluate(f"{AXE}; axe.run('dialog')")["violations"]] == []
+    assert page.evaluate(WIDE) == []
+    assert page.evaluate("csp") == []
 
 
 @pytest.mark.parametrize("act", ["recover", "rerun", "fail"])

@@ -80,3 +80,18 @@ def books(run: Run) -> None:
 @workflow("herd")
 def herd(run: Run, tag: str = "") -> None:
     run.step(int, name="s")
+
+
+@workflow("crosses")
+def crosses(run: Run, rows: list[int]) -> None:
+    """Two of them take the same two rows in opposite order, each when the other has its first."""
+
+    def cross() -> None:
+        with connection.cursor() as cursor:
+            for row in rows:
+                cursor.execute("UPDATE crash_rows SET times = times + 1 WHERE id = %s", [row])
+                note(f"row:{row}")
+                while not {"row:1", "row:2"} <= set(Path(os.environ["LEDGER"]).read_text().split()):
+                    time.sleep(0.01)
+
+    run.step(cross, name="cross", atomic=True)

@@ -33,7 +33,7 @@ def alive():
 
 
 def test_a_hung_body_is_given_up_and_another_run_takes_over(workers, ledger):
-    """C57, S1-043: recover. The slot it costs is counted, and the rest of the queue keeps moving."""
+    """C57, S0-062, S1-043: recover. Nobody died, so no other look finds it. The slot it costs is counted, and the queue moves on."""
     Policy.objects.create(name="hangs", run_limit=1.5, on_run_limit="recover")
     workers.start(concurrency=4, **FLOWS)
     workflow = start("hangs", {"tag": "h"})

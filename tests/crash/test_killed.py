@@ -25,7 +25,7 @@ def kill(worker):
 
 
 def test_a_worker_killed_in_a_step_runs_that_step_again_and_no_other(workers, ledger):
-    """I1, I2, S0-087, S1-019, S1-045, S1-046; faults: worker killed in a step."""
+    """I1, I2, S0-087, S1-019, S1-045, S1-046, S3-001, S3-002, S3-058; faults: worker killed in a step."""
     workers.start()
     workflow = start("slow", {"tag": "w", "seconds": 0.7})
     until(lambda: "w:1:begun" in ledger(), "the second step has begun")

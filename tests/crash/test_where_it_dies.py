@@ -17,6 +17,7 @@ from workflows.models import Event, Step, Worker, Workflow
 
 from . import flows  # noqa: F401
 from .conftest import until
+from .test_database_away import restart
 from .test_killed import all_ended
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -72,7 +73,7 @@ def cut(pids):
     ],
 )
 def test_killed_inside_a_transaction_it_is_wholly_before_or_wholly_after(workers, ledger, event, heard):
-    """C12, C20, C33, S1-002, S1-014, S1-020, S3-115; I6: status, alarm, result and event are one commit."""
+    """C12, C20, C33, S1-002, S1-014, S1-020, S3-003, S3-115; I6: status, alarm, result and event are one commit."""
     process = workers.start()
     with gate(event):
         name = "branches" if event == "parallel.joined" else "brief"
@@ -92,6 +93,48 @@ def test_killed_inside_a_transaction_it_is_wholly_before_or_wholly_after(workers
     assert workflow.status == ("failed" if event == "workflow.failed" else "completed")
     assert Event.objects.filter(type=event).count() == 1
     assert set(Counter(ledger()).values()) == {1}
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_killed_between_the_end_of_a_step_and_its_commit_it_is_repeated_or_it_is_done(workers, ledger, committed):
+    """I2, S3-115; faults: between a step's end and its commit, the step again; committed, but nobody heard it: done."""
+    process = workers.start()
+    with gate("step.completed"):
+        workflow = start("three", {"tag": "w"})
+        until(stuck, "the first step has ended and is not stored")
+        kill_all(process)
+        if not committed:
+            cut(stuck())
+
+    if committed:
+        until(lambda: Step.objects.filter(status="done").exists(), "it was committed")
+    workers.start()
+    until(all_ended, "the workflow has ended")
+    workflow.refresh_from_db()
+    assert (workflow.status, workflow.output) == ("completed", ["w:0", "w:1", "w:2"])
+    assert ledger() == ["w:0", "w:1", "w:2"] if committed else ["w:0", "w:0", "w:1", "w:2"]
+
+
+def test_what_was_stored_is_what_is_stored_after_everything_was_killed(workers, ledger):
+    """S0-011, S1-006; every column of what was held, asleep and queued, though the database dies as well."""
+    process = workers.start(concurrency=1)
+    start("naps", {"seconds": 600, "tag": "asleep"})
+    until(lambda: Workflow.objects.filter(status="paused").exists(), "one sleeps")
+    start("slow", {"tag": "held", "seconds": 60, "steps": 1})
+    until(lambda: Step.objects.filter(status="open").exists(), "one is in a step")
+    start("three", {"tag": "queued"})
+    before = everything()
+
+    kill_all(process)
+    restart(signal.SIGQUIT)
+
+    assert everything() == before
+    statuses = [workflow["status"] for workflow in before[0]]
+    assert (statuses, ledger()) == (["paused", "running", "queued"], ["asleep:before", "held:0:begun"])
+
+
+def everything():
+    return [list(model.objects.order_by("pk").values()) for model in (Workflow, Step, Event)]
 
 
 def test_an_alarm_on_a_running_workflow_cannot_be_stored():

@@ -118,3 +118,31 @@ def test_the_page_says_what_does_not_come_back(word):
     chapter = (DOCS / "workflows.md").read_text().partition("| does not come back |")[2].partition("\n## ")[0]
 
     assert any(line.startswith("| ") and word in line.split("|")[1] for line in chapter.splitlines())
+
+
+@pytest.mark.parametrize("word", ["pend_again", "lazy", "outside the database", "aggressive"])
+def test_the_page_says_where_a_step_must_be_idempotent(word):
+    """S3-055..S3-058: where it is a must, and why it is a good habit everywhere else."""
+    chapter = (DOCS / "workflows.md").read_text().partition("## Idempotent steps")[2].partition("**1.")[0]
+
+    assert word in chapter
+
+
+PAGES = [DOCS.parent / "README.md", DOCS.parent / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+TEMPLATES = sorted((DOCS.parent / "templates").rglob("*.html"))
+
+
+@pytest.mark.parametrize("page", [*PAGES, *TEMPLATES], ids=lambda page: page.name)
+def test_exactly_once_is_promised_of_atomic_steps_and_of_nothing_else(page):
+    """S2-065, C21: for the rest it is at least once, recorded once, with a key that stays the same."""
+    for paragraph in page.read_text().split("\n\n"):
+        assert not re.search(r"exactly[ -]once", paragraph, re.IGNORECASE) or "atomic" in paragraph, paragraph
+
+
+def test_what_is_promised_is_said_in_these_words():
+    """S2-065, C21."""
+    said = " ".join((DOCS / "guarantees.md").read_text().split())
+
+    assert "a step runs *at least once* and is recorded once" in said
+    assert "a step declared `atomic` has its database effects *exactly once*" in said
+    assert "for the rest there is a stable idempotency key" in said

@@ -14,10 +14,14 @@ from recovery.models import AlertRule, MetricMinute
 from tests.factories import (
     AlertFactory,
     AuditEntryFactory,
+    BatchFactory,
+    BatchItemFactory,
     DutyFactory,
     EventFactory,
+    NoteFactory,
     PolicyFactory,
     RecoveryFactory,
+    SavedViewFactory,
     SignalFactory,
     StepFactory,
     WorkerFactory,
@@ -98,6 +102,14 @@ def build() -> None:
             after={"status": f"{EVIL}!", "variables": VALUE | {"password": f"{SECRET}!"}},
         )
     AuditEntryFactory(actor=EVIL, act=SHORT, subject=SHORT, subject_id=EVIL, subject_name="", reason=EVIL)
+    batch = BatchFactory(act="cancel", chosen=EVIL, reason=EVIL, by=EVIL, total=3)
+    for one in Workflow.objects.all()[:3]:
+        BatchItemFactory(
+            batch=batch, workflow_id=one.pk, workflow_name=EVIL, workflow_key=EVIL, result="skipped", sentence=EVIL
+        )
+        NoteFactory(author=EVIL, subject_id=str(one.pk), subject_name=EVIL, text=EVIL)
+    NoteFactory(author=EVIL, subject="worker", subject_id=str(dead.pk), subject_name=EVIL, text=EVIL)
+    SavedViewFactory(name=SHORT, owner_name=EVIL, shared=True, search=EVIL)
     for minutes in range(3):
         at = (timezone.now() - timedelta(minutes=minutes + 2)).replace(second=0, microsecond=0)
         MetricMinute.objects.create(name=EVIL, minute=at, completed=3, failed=1, started=4)
@@ -163,6 +175,8 @@ def wrongs(answer: Any) -> list[str]:
         return Page(text).found
     if kind == "text/csv":
         return [cell for row in csv.reader(text.splitlines(keepends=True)) for cell in row if _runs(cell)]
+    if kind == "application/x-ndjson":
+        return [line for line in text.splitlines() if not isinstance(json.loads(line), dict)]
     if kind == "application/json":
         words = [word["text"] for word in _annotations(json.loads(text))]
         return [word for word in words if "<" in word]  # Plotly reads some tags

@@ -12,10 +12,13 @@ PAGES = [
     "/rail",
     "/workflows/",
     "/workflows.csv",
+    "/workflows.jsonl",
+    "/views/new",
     "/recovery/",
     "/workers/",
     "/audit/",
     "/audit.csv",
+    "/batches/",
     "/charts/throughput.json",
     "/charts/throughput.csv",
 ]
@@ -111,6 +114,10 @@ NEEDED = {
     "workflow": (SEE, None),
     "payload": (SEE, None),
     "ask_many": (ACT, ACT),
+    "batches": (SEE, None),
+    "batch": (SEE, None),
+    "stop_batch": (None, ACT),
+    "batch_csv": (SEE, None),
     "name": (SEE, CONFIGURE),
     "recovery": (SEE, None),
     "change_mode": (None, CONFIGURE),
@@ -119,15 +126,21 @@ NEEDED = {
     "audit": (SEE, None),
     "audit_csv": (SEE, None),
     "workflows_csv": (SEE, None),
+    "workflows_jsonl": (SEE, None),
+    "keep_view": (SEE, SEE),
+    "notes": (ACT, ACT),
+    "behind": (SEE, None),
+    "saved_view": (SEE, SEE),
     "chart": (SEE, None),
 }
 OPEN = {"healthz"}
-GIVEN = {"act": "recover", "what": "input", "name": "order"}
+NUMBERED = {"change_rule", "saved_view", "batch", "stop_batch", "batch_csv"}
+GIVEN = {"act": "recover", "kind": "workflow", "what": "input", "name": "order"}
 
 
 def address(pattern, pk):
     wanted = pattern.pattern.converters or pattern.pattern.regex.groupindex
-    given = GIVEN | {"pk": 1 if pattern.name == "change_rule" else pk}
+    given = GIVEN | {"pk": 1 if pattern.name in NUMBERED else pk}
     if pattern.name == "chart":
         given |= {"name": "throughput", "form": "json"}
     return reverse(f"rekindle:{pattern.name}", kwargs={key: given[key] for key in wanted})

@@ -126,3 +126,28 @@ def test_it_cannot_be_altered_here(viewer):
 def test_nothing_yet_and_no_match_are_told(viewer):
     assert "Nobody has acted yet" in text(viewer.get("/audit/"))
     assert "No entry matches" in text(viewer.get("/audit/?actor=nobody"))
+
+
+def test_an_entry_leads_to_what_was_acted_upon(viewer, workflow):
+    one = workflow("failed")
+    AuditEntryFactory(subject="workflow", subject_id=str(one.pk), subject_name="order")
+    AuditEntryFactory(subject="workflow", subject_id="not an id", subject_name="nothing")
+    AuditEntryFactory(subject="policy", subject_id="order", subject_name="order")
+    AuditEntryFactory(subject="policy", subject_id="*", subject_name="*")
+    AuditEntryFactory(subject="view", subject_id="7", subject_name="On duty")
+
+    pages = [entry.page for entry, _ in viewer.get("/audit/").context["rows"]]
+
+    assert pages == ["", "", "/names/order/", "", f"/workflows/{one.pk}/"]
+    assert all(viewer.get(page).status_code == 200 for page in pages if page)
+
+
+def test_no_match_shows_each_filter_and_the_way_without_it(viewer):
+    AuditEntryFactory(actor="otto", act="fail")
+
+    response = viewer.get("/audit/", {"actor": "otto", "act": "pause"})
+
+    chips = dict(response.context["chips"])
+    assert "No entry matches" in response.content.decode()
+    assert list(chips) == ["actor: otto", "act: pause"]
+    assert len(viewer.get(chips["act: pause"]).context["rows"]) == 1

@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from recovery.models import AuditEntry
+from tests.factories import WorkflowFactory
 from tests.recovery.world import ago, dead_worker, done, live_worker, opened, pended, put, running
 from workflows.models import Event, Step, Workflow
 
@@ -250,3 +251,56 @@ def test_a_secret_variable_is_not_shown_and_stays_as_it_is(operator):
     assert "hush" not in page
     assert orphan.variables == {"api_token": "hush"}
     assert timezone.now() >= orphan.wake_at
+
+
+# -- moving -----------------------------------------------------------------------------------------------------------
+
+
+def test_what_waits_is_moved_through_the_dialog(operator):
+    one = WorkflowFactory(key="ORD-1", pended=True, basket="fraud-review")
+    WorkflowFactory(pended=True, basket="stock")
+    WorkflowFactory(pended=True, basket="retry_queue")
+
+    page = operator.get(f"/workflows/{one.pk}/ask/move").content.decode()
+    for place in ("fraud-review", "stock"):
+        assert f'<option value="{place}"></option>' in page
+    assert '<option value="retry_queue">' not in page
+    seen = {f"seen-{one.pk}": one.fence, "token": "t"}
+    done = operator.post(
+        f"/workflows/{one.pk}/ask/move", seen | {"to": "stock", "basket": ".|fraud-review"}, follow=True
+    )
+
+    one.refresh_from_db()
+    assert one.basket == "stock"
+    assert f"{one} waits in stock." in done.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("to", "sentence"), [("", "name the basket it shall wait in"), ("retry_queue", "nobody looks for work there")]
+)
+def test_a_move_to_nowhere_is_refused_in_the_dialog(operator, to, sentence):
+    one = WorkflowFactory(pended=True, basket="fraud-review")
+
+    response = operator.post(f"/workflows/{one.pk}/ask/move", {f"seen-{one.pk}": one.fence, "to": to})
+
+    assert response.status_code == 409
+    assert sentence in response.content.decode()
+    one.refresh_from_db()
+    assert one.basket == "fraud-review"
+
+
+def test_what_waits_for_nobody_cannot_be_moved(operator, workflow):
+    page = operator.get(f"/workflows/{workflow('queued').pk}/ask/move").content.decode()
+
+    assert "Nothing would be done: nothing of it waits for a person." in page
+
+
+def test_several_are_moved_together(operator):
+    some = [WorkflowFactory(pended=True, basket="fraud-review") for _ in range(2)]
+    form = {f"seen-{one.pk}": one.fence for one in some} | {"ids": ".".join(str(one.pk) for one in some)}
+
+    operator.post("/workflows/ask/move", form | {"to": "stock", "reason": "his work", "token": "t"})
+
+    for one in some:
+        one.refresh_from_db()
+        assert one.basket == "stock"

@@ -47,6 +47,7 @@ def test_every_pattern_that_can_be_looked_at_was(boss):
 
     assert {"overview", "workflows", "workflow", "ask", "ask_many", "payload", "name", "recovery", "workers"} <= found
     assert {"audit", "audit_csv", "workflows_csv", "chart", "rail"} <= found
+    assert {"batches", "batch", "batch_csv", "notes", "workflows_jsonl"} <= found
 
 
 def test_nothing_typed_into_an_address_comes_back_as_markup(boss):

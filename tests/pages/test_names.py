@@ -152,3 +152,58 @@ def test_the_page_and_its_polls_ask_little(admin, orders, django_assert_max_num_
     assert "<html" not in text(poll)
     assert "<form" not in text(poll)
     assert poll["ETag"]
+
+
+def test_a_name_is_paused_and_let_go_with_one_reason_and_nothing_else_changes(admin, orders):
+    PolicyFactory(name="order", concurrency=2)
+    seen = admin.get("/names/order/").context["seen"].seen
+
+    paused = admin.post("/names/order/", {"pause": "yes", "reason": "wrong prices", "seen": seen}, follow=True)
+
+    policy, entry = Policy.objects.get(name="order"), AuditEntry.objects.get()
+    assert (policy.paused, policy.concurrency, policy.reason) == (True, 2, "wrong prices")
+    assert "order is paused: new work is accepted and not started." in text(paused)
+    assert (entry.before, entry.after) == (
+        {"paused": False, "reason": ""},
+        {"paused": True, "reason": "wrong prices"},
+    )
+    seen = paused.context["seen"].seen
+    admin.post("/names/order/", {"pause": "no", "reason": "prices mended", "seen": seen})
+    assert not Policy.objects.get(name="order").paused
+
+
+@pytest.mark.parametrize("given", [{"pause": "yes", "reason": ""}, {"pause": "perhaps", "reason": "x"}])
+def test_a_pause_without_a_reason_or_a_meaning_is_refused(admin, orders, given):
+    response = admin.post("/names/order/", given | {"seen": ""})
+
+    assert response.status_code == 409
+    assert not Policy.objects.exists()
+
+
+def test_the_longer_form_leaves_a_pause_as_it_is(admin, orders):
+    PolicyFactory(name="order", paused=True)
+
+    page = text(admin.get("/names/order/"))
+
+    assert '<input type="hidden" name="paused" value="on">' in page
+    assert "Let order start again" in page
+
+
+def test_an_empty_field_says_what_is_in_force_without_it(admin, orders):
+    PolicyFactory(name="*", mode="observe")
+
+    page = text(admin.get("/names/order/"))
+
+    assert "as everybody: observe" in page
+    assert 'placeholder="30"' in page
+    assert 'placeholder="2592000, or 30 d"' in page
+    assert 'placeholder="no limit"' in page
+
+
+def test_the_errors_of_a_group_are_found_in_the_list(viewer, orders):
+    [group] = viewer.get("/names/order/").context["seen"].errors
+
+    found = viewer.get("/workflows/", {"view": "failed", "q": group["search"]})
+
+    assert {row.workflow.name for row in found.context["page"].rows} == {"order"}
+    assert len(found.context["page"].rows) == 2

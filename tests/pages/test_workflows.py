@@ -1,3 +1,6 @@
+import json
+from datetime import datetime
+
 import pytest
 from django.utils import timezone
 
@@ -130,11 +133,25 @@ def test_what_waits_for_people_is_told_by_basket(viewer):
         WorkflowFactory(key=key, pended=True, basket=basket)
 
     response = viewer.get("/workflows/", {"view": "people"})
-    of_one = viewer.get(next(url for basket, url in response.context["baskets"] if basket.name == "fraud-review"))
+    of_one = viewer.get(next(url for basket, url, _ in response.context["baskets"] if basket.name == "fraud-review"))
 
     assert keys(response) == {"a", "b", "c"}
-    assert {(one.name, one.count) for one, _ in response.context["baskets"]} == {("fraud-review", "2"), ("stock", "1")}
+    assert {(one.name, one.count) for one, _, _ in response.context["baskets"]} == {
+        ("fraud-review", "2"),
+        ("stock", "1"),
+    }
     assert keys(of_one) == {"a", "b"}
+    assert [one.name for one, _, on in of_one.context["baskets"] if on] == ["fraud-review"]
+
+
+def test_what_waits_for_people_is_resumed_or_moved_from_the_list(operator, viewer):
+    one = WorkflowFactory(key="a", pended=True, basket="fraud-review")
+
+    page = operator.get("/workflows/", {"view": "people"}).content.decode()
+
+    for act in ("resume", "move"):
+        assert f"/workflows/{one.pk}/ask/{act}?back=" in page
+        assert f"/ask/{act}" not in viewer.get("/workflows/", {"view": "people"}).content.decode()
 
 
 @pytest.mark.parametrize("view", [*queries.VIEWS, *queries.QUIET])
@@ -266,6 +283,21 @@ def test_the_csv_ends_somewhere(viewer, workflow, monkeypatch):
     assert len(lines) == 1 + 3
 
 
+def test_json_lines_say_the_same_to_programs(viewer, workflow):
+    workflow("failed", key="=bad()\n\u2028", input={"card": "4111"}, error={"message": "secret"})
+    workflow("queued", key="good")
+
+    link = viewer.get("/workflows/", {"q": "status:failed"}).context["jsonl"]
+    response = viewer.get(link)
+    (line,) = b"".join(response.streaming_content).decode().rstrip("\n").split("\n")
+
+    told = json.loads(line)
+    assert response["Content-Type"].startswith("application/x-ndjson")
+    assert tuple(told) == queries.EXPORT
+    assert (told["key"], told["status"], told["started_at"]) == ("=bad()\n\u2028", "failed", None)
+    assert datetime.fromisoformat(told["created_at"]).utcoffset() is not None
+
+
 # -- many at once -----------------------------------------------------------------------------------------------------
 
 
@@ -285,3 +317,23 @@ def test_a_viewer_selects_nothing(viewer, workflow):
     workflow()
 
     assert 'form="bulk"' not in viewer.get("/workflows/").content.decode()
+
+
+# -- how far behind ---------------------------------------------------------------------------------------------------
+
+
+def test_a_backlog_is_said_on_the_list_and_on_its_name_and_goes_by_itself(
+    viewer, workflow, monkeypatch, django_assert_max_num_queries
+):
+    monkeypatch.setattr("recovery.backlog.WORTH_SAYING", 3)
+    for _ in range(3):
+        workflow(wake_at=ago(minutes=2, seconds=30))
+    sentence = "3 due, the oldest for 2 min"
+
+    for page in ("/workflows/", "/names/order/"):
+        assert sentence in viewer.get(page).content.decode()
+    with django_assert_max_num_queries(6):
+        assert sentence in viewer.get("/workflows/behind", headers=HTMX).content.decode()
+
+    type(workflow()).objects.all().update(wake_at=ago(seconds=1))
+    assert viewer.get("/workflows/behind", headers=HTMX).content.decode().strip() == ""

@@ -95,6 +95,10 @@ def _values(key: str, converter: Any) -> list[Any]:
     if isinstance(converter, IntConverter):
         return [pk for pk in dict.fromkeys(keys) if isinstance(pk, int)]
     names = list(Workflow.objects.order_by().values_list("name", flat=True).distinct())
+    if key == "kind":
+        return ["workflow", "worker"]
+    if key == "pk":
+        return keys
     if key == "form":
         return ["json", "csv", "html"]
     return [*asking.ACTS, *PAYLOADS, "result", *charts.CHARTS, *names]

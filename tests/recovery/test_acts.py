@@ -403,3 +403,63 @@ def test_a_refusal_on_the_command_line_is_audited():
 
     assert (entry().act, entry().via) == ("recover", "cli")
     assert "is alive" in entry().refused
+
+
+# -- moving ---------------------------------------------------------------------------------------------------------
+
+
+def waiting_in(basket: str = "fraud-review", **fields) -> Workflow:
+    row = {"name": "three", "key": "A1", "status": "paused", "pause_reason": "pend", "basket": basket} | fields
+    return put(Workflow(**row), pended(basket))
+
+
+def test_a_move_is_audited_with_both_baskets():
+    workflow = waiting_in()
+
+    done = acts.move_to(workflow.pk, "stock", fence=workflow.fence, **OTTO)
+
+    assert (done.changed, done.sentence) == (True, "three A1 waits in stock.")
+    assert (entry().act, entry().before["basket"], entry().after["basket"]) == ("move", "fraud-review", "stock")
+    assert "pends" not in entry().after  # the row says it all
+
+
+def test_a_double_click_moves_once_and_who_was_slower_is_told():
+    workflow = waiting_in()
+    acts.move_to(workflow.pk, "stock", basket="fraud-review", **OTTO)
+
+    again = acts.move_to(workflow.pk, "stock", basket="fraud-review", **OTTO)
+    with pytest.raises(Refused, match="nothing of it waits for a person in fraud-review"):
+        acts.move_to(workflow.pk, "sales", basket="fraud-review", **OTTO)
+
+    workflow.refresh_from_db()
+    assert (again.changed, workflow.basket) == (False, "stock")
+    assert [each.refused != "" for each in AuditEntry.objects.order_by("id")] == [False, True]
+
+
+def test_whoever_saw_an_older_state_moves_nothing():
+    workflow = waiting_in(fence=8)
+
+    with pytest.raises(Refused, match="has changed since you looked"):
+        acts.move_to(workflow.pk, "stock", fence=7, **OTTO)
+
+    workflow.refresh_from_db()
+    assert workflow.basket == "fraud-review"
+
+
+def test_a_move_of_what_is_asked_to_pause_says_where_it_waits():
+    workflow = running(
+        live_worker(), pended("fraud-review"), asked={"what": "pause", "by": "x", "at": "", "reason": ""}
+    )
+
+    assert acts.move_to(workflow.pk, "stock", **OTTO).sentence.endswith("waits in stock.")
+    assert (entry().before["pends"], entry().after["pends"]) == ("fraud-review", "stock")
+
+
+def test_the_command_line_moves_too():
+    workflow = waiting_in()
+
+    said = say("move", str(workflow.pk), "--to", "stock", "--reason", "his work")
+
+    assert "is paused" in said
+    assert Step.objects.get(workflow=workflow).basket == "stock"
+    assert (entry().via, entry().reason) == ("cli", "his work")

@@ -175,7 +175,7 @@ def test_every_installed_rule_has_its_figure():
 
 
 def test_more_than_ten_recoveries_in_an_hour():
-    """S0-096."""
+    """S0-095, S0-096: what the watch took over by itself; an operator's own acts are no anomaly."""
     for n in range(11):
         recovered(detected_at=Now() - timedelta(minutes=70 if n == 0 else 10))
     evaluate()

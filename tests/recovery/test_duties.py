@@ -6,11 +6,13 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from recovery import duties, schedules, standby, starting_up
 from recovery.duties import DUTIES, Declared
 from recovery.models import Duty
 from recovery.tally import Tally
+from workflows import start, start_many
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -75,6 +77,18 @@ def test_the_scan_says_what_it_does_in_the_words_of_the_seeds(caplog):
     assert "No events ready" in caplog.messages
     completed = next(record for record in caplog.records if record.message == "Scheduler job completed")
     assert (completed.processed, completed.failed, completed.eventsPerSecond) == (0, 0, "0.00")
+
+
+def test_the_scan_says_how_many_are_due(caplog):
+    """S2-027."""
+    caplog.set_level(logging.DEBUG, "rekindle")
+    start_many("three", [{"tag": str(n)} for n in range(3)])
+    start("three", {"tag": "tomorrow"}, at=timezone.now() + timedelta(days=1))
+
+    duties.run("wake", "scheduled task")
+
+    assert "Found 3 events to process" in caplog.messages
+    assert "No events ready" not in caplog.messages
 
 
 def test_tasks_that_piled_up_do_not_all_run():

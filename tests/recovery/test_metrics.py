@@ -68,6 +68,7 @@ def test_what_is_kept_equals_a_direct_count(away):
 
 
 def test_the_figures_are_those_of_the_rows():
+    """S3-092..S3-094: cases recovered, recoveries that failed, and how long it took until they ran again."""
     history()
     roll()
 

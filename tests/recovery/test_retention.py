@@ -7,7 +7,8 @@ import pytest
 from django.db.models.functions import Now
 
 from recovery import duties, retention
-from recovery.models import Alert, AuditEntry, Duty, Recovery
+from recovery.models import Alert, AuditEntry, Batch, BatchItem, Duty, Recovery
+from tests.factories import BatchFactory, BatchItemFactory
 from workflows import start, start_many
 from workflows.ids import uuid7
 from workflows.models import Event, Policy, Step, Worker, Workflow
@@ -92,6 +93,20 @@ def test_history_goes_after_400_days_the_audit_through_its_trigger():
     assert forget() == {"recoveries": 1, "alerts": 1, "audit entries": 1, "duties": 1}
 
     assert [model.objects.count() for model in (Recovery, Alert, AuditEntry, Duty)] == [1, 1, 1, 1]
+
+
+def test_batches_go_with_their_items_after_400_days_once_they_are_over(monkeypatch):
+    monkeypatch.setattr(retention, "BATCH", 2)
+    old, young = BatchFactory(over=True), BatchFactory(over=True)
+    waiting = BatchFactory(begun_at=days_ago(401))
+    Batch.objects.filter(pk=old.pk).update(ended_at=days_ago(401))
+    for batch in (old, old, old, young, waiting):
+        BatchItemFactory(batch=batch)
+
+    assert forget() == {"batch items": 3, "batches": 1}
+
+    assert set(Batch.objects.values_list("pk", flat=True)) == {young.pk, waiting.pk}
+    assert set(BatchItem.objects.values_list("batch", flat=True)) == {young.pk, waiting.pk}
 
 
 def test_quiet_runs_are_thinned_after_a_week_and_killed_ones_are_not():

@@ -86,6 +86,25 @@ def test_workers_that_do_not_look_out_get_the_work_through_the_scheduled_task(wo
     assert Worker.objects.get(pk=holder.pk).ended_at is not None
 
 
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "wedged"])
+def test_with_the_cluster_gone_recovery_is_what_it_was(workers, qcluster, ledger, how):
+    """Faults: qcluster killed or wedged. Workers find the dead themselves; nothing waits for the cluster."""
+    workers.environment["REKINDLE_RESTART_GRACE"] = "0"  # the test's own server may just have started
+    cluster = qcluster()
+    until(lambda: all_ran("scheduled task"), "the cluster has run its duties")
+    first, second = workers.start(), workers.start()
+    start("slow", {"tag": "w", "seconds": 0.5})
+    until(lambda: "w:1:begun" in ledger(), "its second step has begun")
+
+    os.killpg(cluster.pid, how)
+    holder = Workflow.objects.get().worker
+    os.killpg(first.pid if os.getpgid(holder.pid) == first.pid else second.pid, signal.SIGKILL)
+
+    until(lambda: Workflow.objects.get().status == "completed", "the other has finished it")
+    assert Recovery.objects.get().detected_by == "worker"
+    assert [ledger().count(f"w:{n}:ended") for n in range(3)] == [1, 1, 1]
+
+
 def test_without_a_qcluster_a_worker_runs_every_duty(workers):
     """Losing qcluster delays nothing; the record says who stood in."""
     workers.start()

@@ -96,8 +96,10 @@ def test_without_a_running_time_it_is_due_all_the_same():
 # -- the transitions --------------------------------------------------------------------------------------------------
 
 
-def test_started_and_resumed_say_since_when():
-    """S0-016, S0-022, S0-037, S0-038, S1-040."""
+@pytest.mark.parametrize("mode", ["enforce", "off"])
+def test_started_and_resumed_say_since_when(settings, mode):
+    """S0-016, S0-022, S0-037, S0-038, S0-074, S1-040: also where nothing is acted upon, tracking goes on."""
+    settings.REKINDLE = settings.REKINDLE | {"MODE": mode}
     rehearsal = rehearse("naps")
     rehearsal.turn()
     first = rehearsal.workflow.running_at
@@ -144,6 +146,18 @@ def test_a_recovery_is_a_move_of_its_own():
     assert "workflow.resumed" not in told
 
 
+def test_nothing_is_completed_that_has_not_run():
+    """S0-069, C58: however quickly it goes, it passes through running; there is no move that leaves it out."""
+    ways = {status for allowed, target in MOVES.values() if target == Status.COMPLETED for status in allowed}
+    assert ways == {Status.RUNNING}
+
+    done = rehearse("three").to_end()
+
+    told = types(done)
+    assert done.running_at is not None
+    assert told.index("workflow.queued") < told.index("workflow.started") < told.index("workflow.completed")
+
+
 # -- the recovery handler ---------------------------------------------------------------------------------------------
 
 
@@ -161,7 +175,7 @@ def test_recovers_a_running_workflow_and_skips_what_it_had_done():
 
 
 def test_the_attempt_is_counted_before_anything_runs():
-    """S0-018, S0-044, S0-049, C19: it is in the claim's own statement."""
+    """S0-018, S0-044, S0-049, S0-075, C19: it is in the claim's own statement."""
     workflow = hold("three")
     die(workflow.worker)
     sweep_now("worker")
@@ -227,7 +241,7 @@ def test_a_definition_that_is_gone_burns_no_attempt():
 
 
 def test_resumes_a_pause_whose_time_has_passed():
-    """S0-086, S0-053, S0-015: a second ago; it goes on, and its wait is over for good."""
+    """S0-086, S0-053, S0-015, S0-075: a second ago; it goes on, and its wait is over for good."""
     rehearsal = rehearse("naps", seconds=60)
     rehearsal.turn()
     Step.objects.filter(workflow=rehearsal.workflow, kind="sleep").update(wake_at=ago(1))

@@ -135,7 +135,7 @@ def test_no_event_lives_only_in_memory(survivor):
 
 
 def test_the_active_execution_is_lost_and_nothing_else():
-    """S1-030, S1-004."""
+    """S1-030, S1-004, S3-005."""
     workflow = running(dead_worker(), done("s0", result="t:0"), opened("s1", 1))
 
     reset(workflow)

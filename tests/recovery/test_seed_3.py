@@ -28,7 +28,7 @@ def _nothing_ran_yet():
 
 
 def before_and_after(workflow: Workflow) -> tuple[dict, dict]:
-    """S3-037: the document as the crash left it, and once it was taken over; the rules say the same."""
+    """S3-007, S3-037: the document as the crash left it, and once it was taken over; the rules say the same."""
     before = case(workflow.pk)["process_info"]
     acts.recover(workflow.pk, **OTTO)
     after = case(workflow.pk)["process_info"]
@@ -199,7 +199,7 @@ def document(**changes) -> dict:
     ],
 )
 def test_the_resume_point_follows_from_the_response(unit, response, becomes):
-    """S3-043..S3-045, B12."""
+    """S3-009, S3-043..S3-045, S3-102, B12: it takes the document and what the definition says of its units."""
     after = sanitize(document(exec_paths=[{"unit_response_type": response}]), {"s": unit})
 
     assert after["exec_paths"][0]["unit_response_type"] == becomes
@@ -300,6 +300,35 @@ def test_where_a_paused_case_pends(step, response, basket):
     assert found["pend_exec_path"] == "."
     assert only(found, *SHOWN[1:]) == [
         {"status": "completed", "step": step.name, "unit_response_type": response, "pend_workbasket": basket}
+    ]
+
+
+def test_a_path_has_states_of_its_own_and_two_in_the_document():
+    """S3-101, C30: running is started; pended, joined, done and crashed are completed, dropped is not told."""
+    workflow = running(
+        live_worker(),
+        parallel("route_1", ["1", "2", "3", "4"]),
+        opened("step_a", path=".route_1.1."),
+        pended("desk", path=".route_1.2."),
+        done("step_c", path=".route_1.3."),
+        opened("step_d", path=".route_1.4.", status="dropped"),
+    )
+    alive = case(workflow.pk)["process_info"]
+    Workflow.objects.filter(pk=workflow.pk).update(worker=None, wake_at=ago(0))
+
+    crashed = case(workflow.pk)["process_info"]
+
+    assert [(path["name"], path["status"], path["pend_workbasket"]) for path in alive["exec_paths"]] == [
+        (".", "started", ""),
+        (".route_1.1.", "started", ""),
+        (".route_1.2.", "completed", "desk"),
+        (".route_1.3.", "completed", ""),
+    ]
+    assert [(path["status"], path["pend_workbasket"]) for path in crashed["exec_paths"]] == [
+        ("completed", "workflow_temp_hold"),
+        ("completed", "workflow_temp_hold"),
+        ("completed", "desk"),
+        ("completed", ""),
     ]
 
 

@@ -8,6 +8,7 @@ from django.db.models import Avg, Count, Max, Min
 from django.db.models.functions import Now
 
 from recovery.models import Recovery
+from recovery.rescues import settle
 from recovery.sweep import sweep_now
 from workflows.models import Event, Workflow
 
@@ -87,6 +88,26 @@ def test_the_log_says_who_died_and_what_was_taken_over(caplog):
 
     assert f"worker {workflow.worker} ({workflow.worker.pk}) died" in caplog.messages
     assert "took over 1, gave up 0, cancelled 0" in caplog.messages
+
+
+def test_the_log_says_what_came_of_a_recovery(caplog):
+    """S3-095: once, with its duration if it succeeded; whoever looks again has nothing new to say."""
+    caplog.set_level("INFO", "rekindle")
+    workflow = hold()
+    rescue(workflow)
+    rescue(claim_again(workflow))
+    claim_again(workflow)
+    Workflow.objects.update(recovery_attempts=0)  # what the journal does with a recorded step
+
+    for _ in range(2):
+        settle()
+
+    told = [record for record in caplog.records if record.message.startswith(f"Recovery of workflow {workflow.pk}")]
+    assert [(one.levelname, one.attempt) for one in told] == [("WARNING", 1), ("INFO", 2)]
+    assert "died again" in told[0].message
+    took = Recovery.objects.get(outcome="recovered")
+    assert told[1].durationMs == round(took.seconds_to_resume * 1000)
+    assert f"succeeded: it ran again after {told[1].durationMs} ms" in told[1].message
 
 
 def test_a_run_that_is_long_but_whose_worker_beats_is_not_stale():

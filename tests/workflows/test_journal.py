@@ -3,13 +3,13 @@
 import threading
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from workflows import start, start_many
 from workflows.applying import apply
 from workflows.errors import Fenced, Refusal
 from workflows.held import Entry
-from workflows.models import Event, Step, Workflow
+from workflows.models import Event, Step, Worker, Workflow
 
 from .hands import done, hands
 
@@ -57,8 +57,31 @@ def test_two_paths_of_one_workflow_in_one_batch_lose_nothing():
     assert Workflow.objects.get().seq == 4
 
 
+def test_a_write_that_meets_a_take_over_in_the_middle_of_its_commit_is_not_written():
+    """◆ A fence in an unlocked join is no fence: it would wait for the row and then write over the new owner. I3."""
+    start("three")
+    applied = []
+    with hands() as claimer:
+        held = claimer.claim(1)[0]
+        entry = Entry(n=1)
+        held._record(entry, done(held, "late"), "done", 0, None, None)
+        with transaction.atomic():
+            Workflow.objects.update(fence=2, worker=Worker.objects.create(host="other", pid=1))
+            cursor = claimer.connection.cursor()
+            thread = threading.Thread(
+                target=lambda: applied.append(apply(cursor, claimer.worker, [(held, entry)])), daemon=True
+            )
+            thread.start()
+            thread.join(0.5)  # it has seen the old fence by now, or has not been let near the row
+        thread.join(10)
+
+    assert applied == [{}]
+    assert not Step.objects.exists()
+    assert Workflow.objects.get().applied == 0
+
+
 def test_a_write_under_an_old_fence_is_refused_and_told_once():
-    """◆ A fence in an unlocked join is no fence. I3."""
+    """I3."""
     start("three")
     with hands() as claimer:
         held = claimer.claim(1)[0]
@@ -96,16 +119,20 @@ def test_a_row_that_somebody_has_locked_does_not_hold_up_the_others():
         cursor = connection.cursor()
         cursor.execute("BEGIN")
         cursor.execute("SELECT FROM rekindle_workflow WHERE id = %s FOR UPDATE", [ids[0]])
-        stuck = threading.Thread(target=both[ids[0]].write, kwargs={"event": "test.a"}, daemon=True)
-        stuck.start()
-
-        both[ids[1]].write(event="test.b")
-
-        assert stuck.is_alive()
-        cursor.execute("COMMIT")
+        stuck, free = [
+            threading.Thread(target=both[one].write, kwargs={"event": f"test.{n}"}, daemon=True)
+            for n, one in enumerate(ids)
+        ]
+        try:
+            stuck.start()
+            free.start()
+            free.join(10)
+            assert (stuck.is_alive(), free.is_alive()) == (True, False)
+        finally:
+            cursor.execute("COMMIT")
         stuck.join(10)
         assert not stuck.is_alive()
-    assert set(Event.objects.filter(type__startswith="test.").values_list("type", flat=True)) == {"test.a", "test.b"}
+    assert set(Event.objects.filter(type__startswith="test.").values_list("type", flat=True)) == {"test.0", "test.1"}
 
 
 def test_a_batch_with_one_bad_row_is_halved_until_the_culprit_is_alone():

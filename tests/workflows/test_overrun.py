@@ -34,7 +34,7 @@ class Watched:
         self.held.claimed_at -= after
         Overruns(self.claimer.worker, {str(self.held.id): self.held}, self.left.append).look()
         self.held.claimed_at += after
-        if not self.left:
+        if not self.left and not self.held.leaving:
             self.held.write(event="step.heard")  # whatever was told before is durable now
 
 
@@ -53,7 +53,7 @@ def told():
 
 
 def test_without_a_limit_nothing_overruns():
-    """C57: off unless the definition or the policy sets it."""
+    """C1, C57, S0-065: off unless the definition or the policy sets it."""
     with watched() as run:
         run.look(after=100_000)
 
@@ -73,6 +73,30 @@ def test_past_its_limit_it_is_flagged_once():
     assert run.left == []
 
 
+def test_the_watch_begins_with_every_claim_and_ends_with_the_hold():
+    """S0-061, S0-063, S0-080, S1-042, C1, C4: it has no alarm of its own, so it takes none from whoever sleeps."""
+    with watched(run_limit=60) as run:
+        run.look(after=59)
+        assert told() == []
+        run.look(after=60)
+        assert len(told()) == 1
+
+        run.held.write(row={"status": "paused", "pause_reason": "sleep", "wake_in": 3600}, event="workflow.paused")
+        alarm = Workflow.objects.get().wake_at
+        run.look(after=100_000)
+        assert (Workflow.objects.get().wake_at, len(told())) == (alarm, 1)
+
+        run.hold()
+        run.look(after=59)
+        assert len(told()) == 1
+        run.look(after=60)
+        run.held.write(row={"status": "completed"}, event="workflow.completed")
+        run.look(after=100_000)
+
+    assert len(told()) == 2
+    assert Workflow.objects.get().status == "completed"
+
+
 def test_extended_it_is_looked_at_again_after_another_limit():
     """S1-043."""
     with watched(run_limit=5, on_run_limit="extend") as run:
@@ -84,7 +108,7 @@ def test_extended_it_is_looked_at_again_after_another_limit():
 
 
 def test_the_policy_wins_over_the_row():
-    """C57: the row has what held when it was started."""
+    """C57, S0-065: the row has what held when it was started."""
     with watched(run_limit=5) as run:
         Policy.objects.create(name="three", run_limit=50)
         run.look(after=6)

@@ -3,7 +3,8 @@
 import threading
 
 import pytest
-from django.db import connection
+from django.core.management import CommandError, call_command
+from django.db import OperationalError, connection
 
 from workflows import Run, error_pend, start, start_many, workflow
 from workflows.errors import Overtaken, Refusal
@@ -157,3 +158,29 @@ def test_a_step_that_has_ended_is_never_written_again():
             held.write(step=step, event="step.started")
 
     assert Step.objects.get().result == "first"
+
+
+NO_ROOM = """
+CREATE SEQUENCE written;
+CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF nextval('written') > 4 THEN RAISE EXCEPTION 'No space left on device' USING ERRCODE = 'disk_full'; END IF;
+    RETURN NEW; END $$;
+CREATE TRIGGER no_room BEFORE INSERT ON rekindle_event FOR EACH ROW EXECUTE FUNCTION no_room();
+"""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_start_for_which_there_is_no_room_is_refused_and_leaves_nothing():
+    """Faults: disk full. Of ten that were asked for at once none is half accepted; on the command line it is a sentence."""
+    with connection.cursor() as cursor:
+        cursor.execute(NO_ROOM)
+        try:
+            with pytest.raises(OperationalError, match="No space left"):
+                start_many("three", [{"tag": str(n)} for n in range(10)])
+            with pytest.raises(CommandError, match="The database cannot be used: No space left on device") as refused:
+                call_command("rekindle", "start", "three")
+        finally:
+            cursor.execute("DROP FUNCTION no_room CASCADE; DROP SEQUENCE written")
+
+    assert refused.value.returncode > 1
+    assert (Workflow.objects.count(), Event.objects.count()) == (0, 0)

@@ -4,8 +4,8 @@ import pytest
 from django.contrib.auth.models import Group
 
 from workflows import Run, workflow
-from workflows.models import Policy, Step
-from workflows.testing import rehearse
+from workflows.models import Policy, Step, Workflow
+from workflows.testing import Rehearsal, rehearse
 
 from . import flows
 
@@ -92,6 +92,18 @@ def test_variables_and_baskets_come_back():
 
     assert (waiting.basket, waiting.variables) == ("desk", {"limit": 5, "seen": True})
     assert Step.objects.get(workflow=waiting, kind="pend").status == "waiting"
+
+
+def test_time_is_let_pass_and_memory_is_lost_between_two_turns(ledger):
+    """S0-088, S0-089: wait for a state, let ten seconds pass, start over what is stored; none of it takes time."""
+    rehearsal = rehearse("naps", seconds=10)
+    assert rehearsal.turn().status == "paused"
+    assert rehearsal.turn().status == "paused"  # not yet
+
+    restarted = Rehearsal(Workflow.objects.get(pk=rehearsal.workflow.pk))
+
+    assert restarted.to_end().status == "completed"
+    assert ledger == ["t:before", "t:after"]
 
 
 def test_a_step_it_never_comes_to_is_told():

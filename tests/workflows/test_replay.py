@@ -3,6 +3,7 @@
 import pytest
 
 from workflows import start
+from workflows.definitions import find
 from workflows.models import Event, Step, Workflow
 from workflows.testing import assert_idempotent, rehearse
 
@@ -33,7 +34,7 @@ def test_it_runs_to_its_end_and_its_diary_has_no_gap():
 
 @pytest.mark.parametrize("after", [1, 2, 3])
 def test_after_a_crash_recorded_steps_are_read_and_the_rest_is_done(ledger, after):
-    """S3-012, S3-013, S3-015: a recorded step never runs again."""
+    """S3-006, S3-012, S3-013, S3-015: a recorded step never runs again."""
     rehearsal = rehearse("three")
     rehearsal.crash_after(after)
 
@@ -85,7 +86,7 @@ def test_a_pend_waits_for_a_person_who_may_change_variables():
     [("pend", "first time", 1), ("again", "second time", 2), ("error", "second time", 2)],
 )
 def test_a_step_answers_with_a_pend(ledger, kind, output, ran):
-    """S3-097, S3-099: OK_PEND goes on with the next, OK_PEND_EOR and ERROR_PEND run again."""
+    """S3-055, S3-097, S3-099: OK_PEND goes on with the next, OK_PEND_EOR and ERROR_PEND run again."""
     rehearsal = rehearse("answers", kind=kind)
     assert rehearsal.to_end().basket == "desk"
 
@@ -154,6 +155,23 @@ def test_replay_enters_the_handler_of_a_ticket_that_was_raised(ledger):
     assert ledger == ["alarm", "cleanup"]
 
 
+def test_a_ticket_whose_handler_a_deploy_removed_waits_for_code_that_has_it(ledger, monkeypatch):
+    """C8, C53: blocked by name, and it goes on where it was."""
+    rehearsal = rehearse("jump")
+    rehearsal.crash_after(2)
+    rehearsal._let_time_pass()
+    with monkeypatch.context() as deploy:
+        deploy.delitem(find("jump").tickets, "stop")
+        blocked = rehearsal.turn()
+    assert (blocked.status, blocked.pause_reason) == ("paused", "blocked")
+    assert blocked.error["message"] == "the ticket stop was raised, the code now has no handler for it"
+
+    Workflow.objects.update(refused_by="the code of that deploy")
+
+    assert rehearsal.to_end().output == "stopped after cleanup"
+    assert ledger == ["alarm", "cleanup"]
+
+
 def test_a_body_that_swallows_everything_cannot_run_on(ledger):
     paused = rehearse("swallows").turn()
 
@@ -181,6 +199,16 @@ def test_lazy_keeps_nothing_between_pauses_and_everything_at_them(ledger):
     assert ledger == ["lazy:0", "lazy:1", "lazy:2"]
 
 
+def test_a_crash_of_a_lazy_one_repeats_every_step_since_its_last_write(ledger):
+    """S3-018, S3-019, S3-056, C35: its row was there from the start, its steps were not."""
+    rehearsal = rehearse("lazy")
+    rehearsal.crash_in("s2")
+    assert (rehearsal.steps, rehearsal.workflow.status) == ([], "running")
+
+    assert rehearsal.to_end().status == "completed"
+    assert ledger == ["lazy:0", "lazy:1", "lazy:2"] * 2
+
+
 def test_now_random_and_uuid_are_the_same_on_every_replay():
     rehearsal = rehearse("recorded")
     rehearsal.turn()
@@ -194,7 +222,11 @@ def test_now_random_and_uuid_are_the_same_on_every_replay():
 
 
 def test_a_step_that_is_run_twice_must_answer_alike():
-    """S3-091."""
+    """S3-008, S3-054, S3-091: x = 5 is idempotent, x = x + 1 is not."""
+    state = {"x": 0}
+    assert assert_idempotent(lambda: state.update(x=5) or state["x"]) == 5
+    with pytest.raises(AssertionError, match="not idempotent: first 6, then 7"):
+        assert_idempotent(lambda: state.update(x=state["x"] + 1) or state["x"])
     assert assert_idempotent(lambda n: n + 1, 1) == 2
     with pytest.raises(AssertionError, match="not idempotent"):
         assert_idempotent(lambda: flows.calls.append("x") or len(flows.calls))

@@ -37,6 +37,26 @@ def swallows_values(run: Run, what: str) -> object:
     return "ran on"
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "reason", "alarm", "basket"),
+    [
+        ("naps", {}, "sleep", True, ""),
+        ("flaky", {"fails": 1, "tries": 2}, "retry", True, ""),
+        ("review", {}, "pend", False, "fraud-review"),
+        ("mail", {}, "pend", False, "signal:letter"),
+    ],
+)
+def test_what_is_paused_says_for_whom_it_waits(name, given, reason, alarm, basket):
+    """C4, C50: for a time, for a person, or for the operator who put it aside; its alarm means that and nothing else."""
+    paused = rehearse(name, **given).turn()
+    assert (paused.status, paused.pause_reason) == ("paused", reason)
+    assert (paused.wake_at is not None, paused.basket) == (alarm, basket)
+
+    suspended = verbs.pause(paused.pk, by="ann")
+
+    assert (suspended.status, suspended.pause_reason, suspended.wake_at) == ("paused", "suspended", None)
+
+
 @pytest.mark.parametrize(("answer", "output"), [("pend", "kept"), ("again", "third")])
 def test_the_deadline_of_an_earlier_retry_does_not_end_a_pend(answer, output):
     """I2: only a person ends it; a wake for another reason finds it waiting."""

@@ -29,6 +29,12 @@ def resume_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--done", action="store_true", help="its work was done elsewhere: do not run the step again")
 
 
+def move_arguments(parser: ArgumentParser) -> None:
+    add_arguments(parser)
+    parser.add_argument("--to", required=True, metavar="BASKET", help="where it shall wait from now on")
+    parser.add_argument("--basket", default="", help="which pend is moved; else the deepest")
+
+
 def signal_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("id", help="in full, or at least 8 characters of its beginning or end")
     parser.add_argument("name", help="the signal's name")
@@ -62,6 +68,17 @@ def resume(verb: Callable[..., object]) -> Callable[[Options], Answer]:
     return run
 
 
+def move(verb: Callable[..., object]) -> Callable[[Options], Answer]:
+    def run(options: Options) -> Answer:
+        reason = text(options["reason"], "The reason", REASON)
+        basket = text(options["basket"], "The basket", 80)
+        pk = find_id(options["id"])
+        verb(pk, options["to"], basket=basket, by=who(), reason=reason)
+        return present(pk)
+
+    return run
+
+
 def send_signal(options: Options) -> Answer:
     given = read_json(options["data"], "The signal's data")
     pk = find_id(options["id"])
@@ -83,6 +100,7 @@ ACTS = {
     "cancel": Verb("cancel a workflow, or ask its worker to", add_arguments, act(verbs.cancel)),
     "pause": Verb("suspend a workflow until it is resumed", add_arguments, act(verbs.pause)),
     "resume": Verb("let a suspended workflow go on, or answer a pend", resume_arguments, resume(verbs.resume)),
+    "move": Verb("have what waits for a person wait in another basket", move_arguments, move(verbs.move_to)),
     "revive": Verb("continue a failed or cancelled workflow where it stopped", add_arguments, act(verbs.revive)),
     "discard": Verb("put a dead letter aside", add_arguments, act(verbs.discard)),
 }

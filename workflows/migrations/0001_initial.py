@@ -1,6 +1,7 @@
 import django.contrib.postgres.fields
 import django.contrib.postgres.indexes
 import django.db.models.deletion
+import django.db.models.fields.json
 import django.db.models.functions.datetime
 from django.db import migrations, models
 
@@ -382,16 +383,33 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="workflow",
-            index=models.Index(condition=models.Q(("key__isnull", False)), fields=["key"], name="rekindle_key"),
+            index=models.Index(fields=["name", "id", "version"], name="rekindle_named"),
         ),
         migrations.AddIndex(
             model_name="workflow",
-            index=models.Index(condition=models.Q(("status", "running")), fields=["id"], name="rekindle_running"),
+            index=models.Index(
+                condition=models.Q(("status", "completed"), _negated=True),
+                fields=["status", "id", "name"],
+                name="rekindle_status",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="workflow",
+            index=models.Index(condition=models.Q(("key__isnull", False)), fields=["key"], name="rekindle_key"),
         ),
         migrations.AddIndex(
             model_name="workflow",
             index=models.Index(
                 condition=models.Q(("recovery_attempts__gt", 0)), fields=["recovery_attempts"], name="rekindle_attempts"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="workflow",
+            index=models.Index(
+                django.db.models.fields.json.KeyTextTransform("type", "error"),
+                models.F("id"),
+                condition=models.Q(("error__isnull", False)),
+                name="rekindle_error",
             ),
         ),
         migrations.AddIndex(
@@ -438,14 +456,35 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name="workflow",
-            constraint=models.UniqueConstraint(fields=("name", "key", "generation"), name="rekindle_one_per_key"),
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("key__isnull", False)),
+                fields=("name", "key", "generation"),
+                name="rekindle_one_per_key",
+            ),
         ),
         migrations.AddIndex(
             model_name="step",
             index=models.Index(
                 condition=models.Q(("status", "waiting"), models.Q(("basket", ""), _negated=True)),
-                fields=["basket", "id"],
+                fields=["basket", "workflow"],
                 name="rekindle_pended",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="step",
+            index=models.Index(
+                condition=models.Q(("status__in", ["open", "waiting", "again", "failed"])),
+                fields=["name", "workflow"],
+                name="rekindle_standing",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="step",
+            index=models.Index(
+                django.db.models.fields.json.KeyTextTransform("type", "error"),
+                models.F("workflow"),
+                condition=models.Q(("error__isnull", False)),
+                name="rekindle_step_error",
             ),
         ),
         migrations.AddConstraint(

@@ -1,5 +1,6 @@
 from django.db import models
 from django.db.models import Q
+from django.db.models.fields.json import KeyTextTransform
 
 from .workflow import Workflow
 
@@ -60,7 +61,22 @@ class Step(models.Model):
         constraints = [models.UniqueConstraint(fields=["workflow", "path", "position"], name="rekindle_one_step")]
         indexes = [
             # Read by the basket pages.
-            models.Index(fields=["basket", "id"], name="rekindle_pended", condition=Q(status="waiting") & ~Q(basket=""))
+            models.Index(
+                fields=["basket", "workflow"], name="rekindle_pended", condition=Q(status="waiting") & ~Q(basket="")
+            ),
+            # Read by the search of the list: at which step something stands, and what went wrong there. A step that ends
+            # well before anybody could see it begin is in neither.
+            models.Index(
+                fields=["name", "workflow"],
+                name="rekindle_standing",
+                condition=Q(status__in=["open", "waiting", "again", "failed"]),
+            ),
+            models.Index(
+                KeyTextTransform("type", "error"),
+                "workflow",
+                name="rekindle_step_error",
+                condition=Q(error__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

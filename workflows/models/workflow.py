@@ -4,6 +4,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
+from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Now
 
 from ..ids import uuid7
@@ -105,7 +106,9 @@ class Workflow(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(name="alive_means_someone_will_wake_it", condition=finished | held | due | waiting),
-            models.UniqueConstraint(fields=["name", "key", "generation"], name="rekindle_one_per_key"),
+            models.UniqueConstraint(
+                fields=["name", "key", "generation"], name="rekindle_one_per_key", condition=Q(key__isnull=False)
+            ),
         ]
         indexes = [
             # Read by the claim: one probe per name and priority level.
@@ -136,10 +139,17 @@ class Workflow(models.Model):
                 name="rekindle_troubled",
                 condition=Q(pause_reason__in=[PauseReason.RETRY, PauseReason.BLOCKED, PauseReason.SUSPENDED]),
             ),
-            # Read by the search of the list: a key whose name is not told, what runs, what died again and again.
+            # Read by the search of the list, newest first: a name and its versions, a status that is not everybody's, a key
+            # whose name is not told, what died again and again, what kind of error. A step changes none of these.
+            models.Index(fields=["name", "id", "version"], name="rekindle_named"),
+            models.Index(
+                fields=["status", "id", "name"], name="rekindle_status", condition=~Q(status=Status.COMPLETED)
+            ),
             models.Index(fields=["key"], name="rekindle_key", condition=Q(key__isnull=False)),
-            models.Index(fields=["id"], name="rekindle_running", condition=Q(status=Status.RUNNING)),
             models.Index(fields=["recovery_attempts"], name="rekindle_attempts", condition=Q(recovery_attempts__gt=0)),
+            models.Index(
+                KeyTextTransform("type", "error"), "id", name="rekindle_error", condition=Q(error__isnull=False)
+            ),
             GinIndex(fields=["search"], name="rekindle_search", condition=Q(search__isnull=False)),
         ]
         permissions = [

@@ -1,0 +1,23 @@
+"""The baskets of people: those that something waits in, and those the settings name."""
+
+from django.db import connections
+
+from workflows.baskets import kind_of
+from workflows.conf import settings
+
+# A probe of the index for each basket, however many wait there.
+USED = """WITH RECURSIVE used(basket) AS (
+    (SELECT basket FROM rekindle_step WHERE status = 'waiting' AND basket <> '' ORDER BY basket LIMIT 1)
+    UNION ALL
+    SELECT (SELECT s.basket FROM rekindle_step s WHERE s.status = 'waiting' AND s.basket <> '' AND s.basket > used.basket
+        ORDER BY s.basket LIMIT 1)
+    FROM used WHERE used.basket IS NOT NULL
+) SELECT basket FROM used WHERE basket IS NOT NULL AND basket NOT LIKE 'signal:%%' LIMIT 100"""
+
+
+def places() -> list[str]:
+    """Where a person may be asked to look, by name."""
+    with connections[settings().database].cursor() as cursor:
+        cursor.execute(USED, [])
+        used = {basket for (basket,) in cursor.fetchall()}
+    return sorted(basket for basket in used | set(settings().baskets or ()) if kind_of(basket) != "retry")

@@ -1,0 +1,225 @@
+"""What is asked for: pages and polls, with what an address needs to know of each database; then commands and duties."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from io import StringIO
+from typing import Literal
+
+from django.core.management import call_command
+from django.db import connection
+
+from recovery import duties, late
+from recovery.charts import CHARTS
+from workflows.errors import Refused
+
+Kind = Literal["page", "poll", "known", "csv"]  # known: a poll by somebody who has what it would say
+
+FACTS = {
+    "newest": "SELECT string_agg(id::text, '.') FROM (SELECT id FROM rekindle_workflow ORDER BY id DESC LIMIT 50) w",
+    "failed": "SELECT id FROM rekindle_workflow WHERE status = 'failed' ORDER BY id DESC LIMIT 1",
+    "running": "SELECT id FROM rekindle_workflow WHERE status = 'running' AND worker_id IS NOT NULL ORDER BY id DESC LIMIT 1",
+    "orphan": "SELECT id FROM rekindle_workflow WHERE status = 'running' AND worker_id IS NULL ORDER BY id DESC LIMIT 1",
+    "queued": "SELECT id FROM rekindle_workflow WHERE status = 'queued' ORDER BY id LIMIT 1",
+    "pended": "SELECT id FROM rekindle_workflow WHERE basket <> '' ORDER BY id DESC LIMIT 1",
+    "short": "SELECT workflow_id FROM rekindle_step WHERE position = 2 AND name = 'save_invoice' ORDER BY id DESC LIMIT 1",
+    "long": "SELECT workflow_id FROM rekindle_step WHERE name = 'page 499' LIMIT 1",
+    "key": "SELECT key FROM rekindle_workflow WHERE key IS NOT NULL ORDER BY id LIMIT 1",
+    "customer": "SELECT input ->> 'customer' FROM rekindle_workflow WHERE name = 'order' ORDER BY id LIMIT 1",
+    "old": "SELECT id FROM rekindle_workflow ORDER BY id OFFSET 400 LIMIT 1",
+    "oldest_recovery": "SELECT id FROM rekindle_recovery_recovery ORDER BY id OFFSET 50 LIMIT 1",
+    "oldest_entry": "SELECT id FROM rekindle_recovery_auditentry ORDER BY id OFFSET 50 LIMIT 1",
+}
+
+
+def facts() -> dict[str, str]:
+    with connection.cursor() as cursor:
+        found = {}
+        for name, question in FACTS.items():
+            cursor.execute(question)
+            found[name] = str(cursor.fetchone()[0])
+        return found | {"begins": found["short"][:13]}
+
+
+@dataclass(frozen=True)
+class Ask:
+    group: str
+    title: str
+    address: str  # with names of facts in braces
+    kind: Kind = "page"
+    who: str = "otto"
+    polls: bool = False  # it names its poll itself, with the rows it shows
+
+
+SEARCHES = (
+    *(f"status:{status}" for status in ("completed", "running", "failed", "paused", "pending", "queued", "cancelled")),
+    "-status:completed",
+    "name:order",
+    "name:in*",
+    "name:report",
+    "name:year_end",
+    "name:order status:failed",
+    "name:report status:failed",
+    "name:nothing",
+    "key:{key}",
+    "key:nothing",
+    "{key}",
+    "step:charge_card",
+    "step:nothing",
+    "error:TimeoutError",
+    "error:nothing",
+    "worker:host-1",
+    "attempts:>0",
+    "attempts:3",
+    "attempts:0",
+    "age:>10m",
+    "age:<1h",
+    "age:>20d",
+    "age:>40d",
+    "age:>20d status:failed",
+    "age:<1h status:cancelled",
+    *(f"is:{word}" for word in ("orphan", "late", "uncertain", "blocked", "held")),
+    "basket:fraud-review",
+    "basket:approval name:order",
+    "name:order version:1",
+    "name:report version:2",
+    "id:{short}",
+    "id:{begins}",
+    "input.customer:{customer}",
+    "input.customer:none",
+    "input.customer:{customer} status:failed",
+)
+VIEWS = ("running", "attention", "failed", "recovered", "people", "waiting", "completed")
+RANGES = ("1h", "24h", "7d", "30d")
+TABS = ("events", "recovery", "data", "paths", "audit")
+# fmt: off
+TABLES = ("rekindle/workflow", "rekindle/step", "rekindle/event", "rekindle/worker", "rekindle_recovery/recovery", "rekindle_recovery/duty",
+    "rekindle_recovery/metricminute", "rekindle_recovery/alert", "rekindle_recovery/auditentry")
+FILTERED = ("rekindle/workflow/?status__exact=failed", "rekindle/workflow/?status__exact=cancelled",
+    "rekindle/workflow/?pause_reason__exact=blocked", "rekindle/workflow/?q={key}", "rekindle/workflow/?q={short}", "rekindle/event/?q={short}",
+    "rekindle/step/?status__exact=waiting", "rekindle/step/?kind__exact=parallel", "rekindle/step/?q={short}",
+    "rekindle_recovery/recovery/?outcome__exact=refused", "rekindle_recovery/metricminute/?q=order")
+# fmt: on
+
+
+def _overview() -> Iterator[Ask]:
+    for over in RANGES:
+        yield Ask("overview", f"overview {over}", f"/?range={over}")
+        yield Ask("overview", f"overview {over}, poll", f"/?range={over}", "poll")
+    yield Ask("overview", "overview, poll, nothing new", "/", "known")
+    yield Ask("overview", "rail, poll", "/rail?here=overview", "poll")
+    yield Ask("overview", "healthz", "/healthz")
+
+
+def _charts() -> Iterator[Ask]:
+    for name in CHARTS:
+        for over in RANGES:
+            yield Ask("charts", f"{name} {over}", f"/charts/{name}.json?range={over}", "poll")
+    yield Ask("charts", "throughput 30d, table", "/charts/throughput.html?range=30d")
+    yield Ask("charts", "throughput 30d, CSV", "/charts/throughput.csv?range=30d", "csv")
+
+
+def _list() -> Iterator[Ask]:
+    yield Ask("list", "list", "/workflows/")
+    yield Ask("list", "list, poll", "/workflows/", "poll", polls=True)
+    yield Ask("list", "list, poll, nothing new", "/workflows/", "known", polls=True)
+    yield Ask("list", "list, an old page", "/workflows/?before={old}")
+    for over in RANGES:
+        yield Ask("list", f"list {over}", f"/workflows/?range={over}")
+    for view in VIEWS:
+        yield Ask("list", f"view {view}", f"/workflows/?view={view}")
+        yield Ask("list", f"view {view}, poll", f"/workflows/?view={view}", "poll", polls=True)
+    yield Ask("list", "CSV, first byte", "/workflows.csv", "csv")
+    yield Ask("list", "CSV failed, first byte", "/workflows.csv?view=failed", "csv")
+
+
+def _search() -> Iterator[Ask]:
+    for words in SEARCHES:
+        yield Ask("search", words, f"/workflows/?q={words}")
+    for words in ("status:cancelled", "name:order", "is:late", "error:TimeoutError", "attempts:0"):
+        yield Ask("search", f"{words}, poll", f"/workflows/?q={words}", "poll", polls=True)
+
+
+def _workflow() -> Iterator[Ask]:
+    for which, title in (
+        ("short", "3 steps"),
+        ("long", "500 steps"),
+        ("failed", "failed"),
+        ("running", "running"),
+        ("orphan", "orphan"),
+        ("queued", "queued"),
+        ("pended", "in a basket"),
+    ):
+        yield Ask("workflow", f"workflow, {title}", f"/workflows/{{{which}}}/")
+        yield Ask("workflow", f"workflow, {title}, poll", f"/workflows/{{{which}}}/", "poll")
+    yield Ask("workflow", "workflow, 500 steps, every row", "/workflows/{long}/?rows=all")
+    yield Ask("workflow", "workflow, poll, nothing new", "/workflows/{short}/", "known")
+    for tab in TABS:
+        yield Ask("workflow", f"workflow, tab {tab}", f"/workflows/{{failed}}/?tab={tab}")
+    yield Ask("workflow", "dialog recover", "/workflows/{failed}/ask/recover")
+    yield Ask("workflow", "dialog cancel, 50 of them", "/workflows/ask/cancel?ids={newest}")
+
+
+def _others() -> Iterator[Ask]:
+    for name in ("order", "report", "newsletter"):
+        yield Ask("others", f"name {name}", f"/names/{name}/")
+        yield Ask("others", f"name {name}, poll", f"/names/{name}/", "poll")
+    yield Ask("others", "name order 30d", "/names/order/?range=30d")
+    for over in RANGES:
+        yield Ask("others", f"recovery {over}", f"/recovery/?range={over}")
+    yield Ask("others", "recovery, poll", "/recovery/", "poll")
+    yield Ask("others", "recovery, an old page", "/recovery/?before={oldest_recovery}")
+    yield Ask("others", "workers", "/workers/")
+    yield Ask("others", "workers, poll", "/workers/", "poll")
+    yield Ask("others", "audit", "/audit/")
+    yield Ask("others", "audit, poll", "/audit/", "poll")
+    yield Ask("others", "audit, an old page", "/audit/?before={oldest_entry}")
+    for words in ("actor=ada", "actor=nobody", "act=revive", "subject=workflow", "subject={short}", "subject=nothing"):
+        yield Ask("others", f"audit {words}", f"/audit/?{words}")
+    yield Ask("others", "audit CSV, first byte", "/audit.csv", "csv")
+
+
+def _admin() -> Iterator[Ask]:
+    for table in (*(f"{table}/" for table in TABLES), *FILTERED):
+        yield Ask("admin", f"admin {table}", f"/admin/{table}", who="ada")
+
+
+GROUPS: dict[str, Callable[[], Iterator[Ask]]] = {
+    "overview": _overview,
+    "charts": _charts,
+    "list": _list,
+    "search": _search,
+    "workflow": _workflow,
+    "others": _others,
+    "admin": _admin,
+    "commands": lambda: iter(()),  # in COMMANDS
+    "duties": lambda: iter(()),  # each of them
+}
+
+
+def _typed(*words: str) -> Callable[[], object]:
+    def typed() -> None:
+        try:
+            call_command("rekindle", *words, stdout=StringIO())
+        except Refused as refusal:
+            raise SystemExit(f"{' '.join(words)} was refused: {refusal}") from refusal
+
+    return typed
+
+
+COMMANDS: dict[str, Callable[[], object]] = {
+    "status": _typed("status"),
+    "list": _typed("list"),
+    "list --status cancelled": _typed("list", "--status", "cancelled"),
+    "list --name year_end": _typed("list", "--name", "year_end"),
+    "list --search 'is:late'": _typed("list", "--search", "is:late"),
+    "what was late": late.late,
+    "what is stuck": late.stuck,
+    "what was processed": late.processed,
+    "how far behind": late.catch_up,
+}
+
+
+def run_duty(name: str) -> None:
+    done = duties.run(name, "scheduled task")
+    if done is None or done.error:
+        raise SystemExit(f"The duty {name} did not run: {done and done.error}")
