@@ -1,6 +1,7 @@
 from typing import Any
 
 from django.apps import AppConfig, apps
+from django.db import router
 from django.db.models.signals import post_migrate
 
 
@@ -29,22 +30,25 @@ class RecoveryConfig(AppConfig):
         post_migrate.connect(_after_migrate, sender=self)
 
 
-def _after_migrate(**given: Any) -> None:
+def _after_migrate(using: str = "default", **_: Any) -> None:
+    """Users, schedules and the engine may each have a database of their own; each part is made as its own is migrated."""
+    from django.contrib.auth.models import Permission
+
     from workflows.conf import settings
 
     from . import roles, rules, schedules
 
-    if given.get("using", "default") != settings().database:
-        return
-    _make_permissions(**given)
-    roles.synchronise()
+    if using == router.db_for_write(Permission):
+        _make_permissions(using)
+        roles.synchronise()
     schedules.synchronise()
-    rules.install()
+    if using == settings().database:
+        rules.install()
 
 
-def _make_permissions(**given: Any) -> None:
+def _make_permissions(using: str) -> None:
     """Django makes them in its own post_migrate handler, which may run after ours."""
     from django.contrib.auth.management import create_permissions
 
     for label in ("rekindle", "rekindle_recovery"):
-        create_permissions(apps.get_app_config(label), verbosity=0, using=given.get("using", "default"))
+        create_permissions(apps.get_app_config(label), verbosity=0, using=using)

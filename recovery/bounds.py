@@ -1,12 +1,14 @@
-"""Nobody waits for ever on a connection of the host's: for the time of a duty it has time-outs of its own.
+"""Nobody waits for ever on a connection of the host's: for the time of a duty, or of a page, it has time-outs of its own.
 
 One that matters: a process frozen inside a transaction keeps its locks, and with them the duty, from everybody else.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
 
-from django.db import DatabaseError, connections
+from django.db import DatabaseError, connections, transaction
+from psycopg.pq import TransactionStatus
 
 PUT = "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS t(name, value)"
 
@@ -40,3 +42,23 @@ def bounded(database: str, seconds: float) -> Iterator[None]:
                     cursor.execute(PUT, [names, before])
             except DatabaseError:
                 engine.close()
+
+
+@contextmanager
+def limited(database: str, seconds: float, *, together: bool) -> Iterator[None]:
+    """For a page: no statement of its transactions takes longer. `together`: all of it is one transaction.
+
+    The limit is LOCAL to each transaction, so that nothing of it is left on a connection that is the host's again as
+    soon as the page is drawn, or on one that a pooler has given to somebody else by then.
+    """
+    engine = connections[database]
+
+    def limit(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
+        if engine.in_atomic_block and engine.connection.info.transaction_status == TransactionStatus.IDLE:
+            with engine.wrap_database_errors:  # not one of the page's own queries
+                engine.connection.execute(f"SET LOCAL statement_timeout = {int(seconds * 1000)}")
+        return execute(sql, params, many, context)
+
+    alone = together and not engine.in_atomic_block
+    with engine.execute_wrapper(limit), transaction.atomic(using=database) if alone else nullcontext():
+        yield

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from html import escape
 from typing import Any
 
 from .counts import Counts
@@ -97,7 +98,8 @@ def marked(figure: dict[str, Any], marks: Sequence[Mark]) -> dict[str, Any]:
             continue
         taken.append(room)
         left = room[0] == along
-        word = {"x": at, "y": 1, "yref": "paper", "text": mark.text, "name": mark.colour, "showarrow": False}
+        said = escape(mark.text, quote=False)  # Plotly makes links and type of tags
+        word = {"x": at, "y": 1, "yref": "paper", "text": said, "name": mark.colour, "showarrow": False}
         side = {"xanchor": "left" if left else "right", "xshift": 3 if left else -3}
         layout.setdefault("annotations", []).append(word | side | {"yanchor": "top"})
     return figure

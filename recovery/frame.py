@@ -5,7 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest, QueryDict
 
-from .rail import Entry, entries
+from .rail import Entry, address, entries
 from .ranges import RANGES, Range
 from .strips import Strip, strips
 
@@ -32,6 +32,7 @@ class Frame:
     user: str = ""
     role: str = ""
     staff: bool = False
+    leave: str = ""  # where one signs out, if the project has such a place
     live: bool = False  # whether it is worth asking again
 
 
@@ -78,7 +79,12 @@ def _who(request: HttpRequest) -> dict[str, Any]:
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {}
-    return {"user": user.get_username(), "role": role(request), "staff": bool(getattr(user, "is_staff", False))}
+    return {
+        "user": user.get_username(),
+        "role": role(request),
+        "staff": bool(getattr(user, "is_staff", False)),
+        "leave": address("logout") or address("admin:logout"),
+    }
 
 
 def _kept(request: HttpRequest) -> QueryDict:

@@ -42,14 +42,15 @@ PAGES = (
 
 def entries(here: str, *, counted: bool = True) -> list[Entry]:
     """What the rail shows. Uncounted while the database is away."""
-    pages = [(page, url) for page in PAGES if (url := _url(page))]
+    pages = [(page, url) for page in PAGES if (url := address(f"rekindle:{page.name}"))]
     counts = _counts([page for page, _ in pages]) if counted else {}
     return [Entry(page, url, page.name == here, _said(counts.get(page.name, 0))) for page, url in pages]
 
 
-def _url(page: Page) -> str:
+def address(name: str) -> str:
+    """Of a page that may not exist here; empty if it does not."""
     try:
-        return reverse(f"rekindle:{page.name}")
+        return reverse(name)
     except NoReverseMatch:
         return ""
 

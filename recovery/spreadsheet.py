@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import StreamingHttpResponse
 
-DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
+DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # wide ones count where people type them
 
 
 class _Line:

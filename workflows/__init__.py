@@ -31,7 +31,7 @@ The files, in the order in which data passes through them:
     generations, keeping, adopting        running again what has ended; work begun elsewhere
     inline, testing                       all of it on the caller's connection, for authors
     logs, signals                         what it tells the outside
-    checks, apps, commands                how it meets Django and the command line
+    checks, apps, routing, commands       how it meets Django and the command line
 """
 
 from typing import TYPE_CHECKING, Any

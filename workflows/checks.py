@@ -7,12 +7,20 @@ from typing import Any
 from django.apps import apps
 from django.conf import settings as django_settings
 from django.core.checks import CheckMessage, Error, Warning, register
-from django.db import connections
+from django.db import connections, router
 
 from .conf import KEYS, Settings, settings, unknown_keys
 from .definitions import Definition, discover, duplicates
 
 HTMX = "django_htmx.middleware.HtmxMiddleware"
+PAGES_NEED = (
+    "django.contrib.auth",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "template_partials",
+)
 MODES = ("enforce", "observe", "off")
 
 
@@ -76,6 +84,12 @@ def _installation() -> Iterator[CheckMessage]:
             hint="Set REKINDLE DATABASE to the alias of a PostgreSQL database.",
             id="rekindle.E001",
         )
+    elif given is not None and router.db_for_write(apps.get_model("rekindle", "Workflow")) != given.database:
+        yield Error(
+            f"REKINDLE DATABASE is {given.database!r}, but no router sends the engine's models there.",
+            hint='Add "workflows.routing.Router" to DATABASE_ROUTERS.',
+            id="rekindle.E006",
+        )
     if not apps.is_installed("recovery"):
         yield Warning(
             "The app recovery is not installed: nobody takes over what a dead worker held.",
@@ -86,6 +100,26 @@ def _installation() -> Iterator[CheckMessage]:
         yield Warning(
             "The pages need HtmxMiddleware, which is missing.", hint=f'Add "{HTMX}" to MIDDLEWARE.', id="rekindle.W003"
         )
+    if apps.is_installed("recovery"):
+        for app in PAGES_NEED:
+            if not apps.is_installed(app):
+                yield Error(
+                    f"The pages need the app {app}, which is not installed.",
+                    hint=f'Add "{app}" to INSTALLED_APPS.',
+                    id="rekindle.E007",
+                )
+        if not apps.is_installed("django_q"):
+            yield Warning(
+                "django-q2 is not installed: while no worker lives, nobody looks for the dead.",
+                hint='Add "django_q" to INSTALLED_APPS and run manage.py qcluster.',
+                id="rekindle.W005",
+            )
+        elif not hasattr(django_settings, "Q_CLUSTER"):
+            yield Warning(
+                "Q_CLUSTER is not set, so django-q2 would look for a Redis.",
+                hint='If there is none, set Q_CLUSTER = {"orm": "default"}.',
+                id="rekindle.W006",
+            )
 
 
 def _definitions() -> Iterator[CheckMessage]:

@@ -52,8 +52,9 @@ def ask(request: HttpRequest, act: str, pk: UUID | None = None) -> HttpResponse:
 
 
 def safe_back(back: str, otherwise: str = "") -> str:
-    """Nobody is sent elsewhere."""
-    ours = url_has_allowed_host_and_scheme(back, allowed_hosts=None) and back.startswith("/")
+    """Nobody is sent elsewhere, not even to another page of the host's."""
+    home = reverse("rekindle:overview")
+    ours = url_has_allowed_host_and_scheme(back, allowed_hosts=None) and back.startswith(home) and back.isprintable()
     return back if ours else otherwise or reverse("rekindle:workflows")
 
 

@@ -1,16 +1,22 @@
-"""Who may come in, and what every answer carries: a strict policy, a sentence for those who are refused."""
+"""Who may come in, and what every answer carries: a strict policy, a sentence for those who are refused.
+
+What is said here holds for our views alone. The pages of the project we live in are never touched.
+"""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from django.contrib.auth.views import redirect_to_login
-from django.db import InterfaceError, OperationalError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.db import InterfaceError, OperationalError, transaction
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.cache import never_cache
 
+from workflows.conf import settings
+
+from ..bounds import limited
 from . import errors
 
 SEE = "rekindle.view_workflow"
@@ -29,6 +35,8 @@ CSP = "; ".join(
     ]
 )
 
+LONGEST = 10.0  # seconds that one query of a page may take
+
 Answer = TypeVar("Answer", bound=HttpResponseBase)
 View = Callable[..., HttpResponseBase]
 
@@ -41,16 +49,21 @@ def needs(*permissions: str) -> Callable[[View], View]:
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             response: HttpResponseBase
             try:
-                response = _refusal(request, permissions) or view(request, *args, **kwargs)
+                response = _refusal(request, permissions) or _opened(request, view, *args, **kwargs)
             except Http404 as gone:
                 response = errors.not_found(request, gone)
             except (OperationalError, InterfaceError):
                 response = errors.database_away(request)
             return strict(response)
 
-        return never_cache(guarded)
+        return own_transactions(never_cache(guarded))
 
     return wrap
+
+
+def own_transactions(view: View) -> View:
+    """Where the host has ATOMIC_REQUESTS a refused act would take its audit entry with it, and a silent database the page."""
+    return transaction.non_atomic_requests(using=settings().database)(view)
 
 
 def strict(response: Answer) -> Answer:
@@ -67,6 +80,21 @@ def tell(response: HttpResponse, sentence: str, *, bad: bool) -> HttpResponse:
 
 def is_htmx(request: HttpRequest) -> bool:
     return bool(getattr(request, "htmx", False))
+
+
+def _opened(request: HttpRequest, view: View, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    """What only looks is one transaction; an act makes its own. Neither waits long for the database."""
+    together = request.method in ("GET", "HEAD")
+    with limited(settings().database, LONGEST, together=together):
+        response = view(request, *args, **kwargs)
+    if isinstance(response, StreamingHttpResponse) and not response.is_async:
+        response.streaming_content = _streamed(cast(Iterator[bytes], response.streaming_content))
+    return response
+
+
+def _streamed(lines: Iterator[bytes]) -> Iterator[bytes]:
+    with limited(settings().database, LONGEST, together=True):
+        yield from lines
 
 
 def _refusal(request: HttpRequest, permissions: tuple[str, ...]) -> HttpResponse | None:

@@ -8,8 +8,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from ..queries.health import ping
+from .door import own_transactions
 
 
+@own_transactions
 @require_safe
 @never_cache
 def healthz(request: HttpRequest) -> HttpResponse:

@@ -19,7 +19,7 @@ from ..etag import polled
 from ..forms import PauseForm, PolicyForm, complaint
 from ..queries.name import Named, named
 from ..words import duration
-from .door import CONFIGURE, SEE, is_htmx, needs
+from .door import CONFIGURE, SEE, is_htmx, needs, own_transactions
 
 CHARTS: tuple[tuple[str, str, str, list[tuple[str, str]], str], ...] = (
     (
@@ -40,6 +40,7 @@ CHARTS: tuple[tuple[str, str, str, list[tuple[str, str]], str], ...] = (
 PAUSED = {True: "is paused: new work is accepted and not started", False: "starts again"}
 
 
+@own_transactions
 @require_http_methods(["GET", "HEAD", "POST"])
 def name(request: HttpRequest, name: str) -> HttpResponseBase:
     return _change(request, name) if request.method == "POST" else _show(request, name)

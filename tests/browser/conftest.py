@@ -1,10 +1,12 @@
 """A real Chromium, in front of the real server on a real database."""
 
 import os
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.db import connection
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
@@ -60,6 +62,16 @@ def sit_down(browser: Browser, urls: None, transactional_db: None, live_server) 
     yield sit
     for window in windows:
         window.close()
+    while _still_answering():  # a page that reads while its tables are emptied would stand in the way
+        time.sleep(0.02)
+
+
+def _still_answering() -> bool:
+    """Whether the server is at work for a window that is gone."""
+    others = "datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT EXISTS (SELECT FROM pg_stat_activity WHERE {others} AND state <> 'idle')")
+        return bool(cursor.fetchone()[0])
 
 
 def _session() -> str:

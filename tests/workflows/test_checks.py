@@ -56,6 +56,31 @@ def test_the_engine_needs_a_database_that_is_configured(settings):
     assert ids() == ["rekindle.E001"]
 
 
+def test_a_database_of_its_own_needs_the_router(settings, monkeypatch):
+    monkeypatch.setitem(connections.settings, "engine", connections.settings["default"])
+    settings.REKINDLE = {"DATABASE": "engine"}
+    assert ids() == ["rekindle.E006"]
+
+    settings.DATABASE_ROUTERS = ["workflows.routing.Router"]
+
+    assert ids() == []
+
+
+@pytest.mark.parametrize(
+    ("app", "said"), [("template_partials", "E007"), ("django_htmx", "E007"), ("django_q", "W005")]
+)
+def test_the_pages_need_their_apps(settings, app, said):
+    settings.INSTALLED_APPS = [name for name in settings.INSTALLED_APPS if name != app]
+
+    assert ids() == [f"rekindle.{said}"]
+
+
+def test_a_host_new_to_django_q2_is_told_about_its_queue(settings):
+    del settings.Q_CLUSTER
+
+    assert ids() == ["rekindle.W006"]
+
+
 def test_two_workflows_of_one_name_are_told(monkeypatch):
     twice = (Definition("order", test_this_project_is_in_order), Definition("order", ids))
     monkeypatch.setattr(definitions, "duplicates", [])
