@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from django.db import DatabaseError, connections, transaction
+from django.db import DatabaseError, connections
 from psycopg.pq import TransactionStatus
 
 PUT = "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS t(name, value)"
@@ -45,20 +45,22 @@ def bounded(database: str, seconds: float) -> Iterator[None]:
 
 
 @contextmanager
-def limited(database: str, seconds: float, *, together: bool) -> Iterator[None]:
-    """For a page: no statement of its transactions takes longer. `together`: all of it is one transaction.
+def limited(database: str, seconds: float) -> Iterator[None]:
+    """For a page: no statement takes longer.
 
-    The limit is LOCAL to each transaction, so that nothing of it is left on a connection that is the host's again as
-    soon as the page is drawn, or on one that a pooler has given to somebody else by then.
+    The limit is LOCAL to a transaction, so that nothing of it is left on a connection that is the host's again as soon as
+    the page is drawn, or on one that a pooler has given to somebody else by then. A statement outside of a transaction
+    gets one of its own: a page that held its locks to the end would stand in the way of a migration.
     """
     engine = connections[database]
 
     def limit(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
-        if engine.in_atomic_block and engine.connection.info.transaction_status == TransactionStatus.IDLE:
-            with engine.wrap_database_errors:  # not one of the page's own queries
-                engine.connection.execute(f"SET LOCAL statement_timeout = {int(seconds * 1000)}")
-        return execute(sql, params, many, context)
+        session = engine.connection
+        if session.info.transaction_status != TransactionStatus.IDLE:
+            return execute(sql, params, many, context)
+        with engine.wrap_database_errors, nullcontext() if engine.in_atomic_block else session.transaction():
+            session.execute(f"SET LOCAL statement_timeout = {int(seconds * 1000)}")
+            return execute(sql, params, many, context)
 
-    alone = together and not engine.in_atomic_block
-    with engine.execute_wrapper(limit), transaction.atomic(using=database) if alone else nullcontext():
+    with engine.execute_wrapper(limit):
         yield

@@ -83,9 +83,8 @@ def is_htmx(request: HttpRequest) -> bool:
 
 
 def _opened(request: HttpRequest, view: View, *args: Any, **kwargs: Any) -> HttpResponseBase:
-    """What only looks is one transaction; an act makes its own. Neither waits long for the database."""
-    together = request.method in ("GET", "HEAD")
-    with limited(settings().database, LONGEST, together=together):
+    """Nobody waits long for the database, and the host's own views notice nothing of it."""
+    with limited(settings().database, LONGEST):
         response = view(request, *args, **kwargs)
     if isinstance(response, StreamingHttpResponse) and not response.is_async:
         response.streaming_content = _streamed(cast(Iterator[bytes], response.streaming_content))
@@ -93,7 +92,7 @@ def _opened(request: HttpRequest, view: View, *args: Any, **kwargs: Any) -> Http
 
 
 def _streamed(lines: Iterator[bytes]) -> Iterator[bytes]:
-    with limited(settings().database, LONGEST, together=True):
+    with limited(settings().database, LONGEST):
         yield from lines
 
 

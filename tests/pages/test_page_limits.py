@@ -27,6 +27,12 @@ def limit():
     return connection.connection.execute("SHOW statement_timeout").fetchone()[0]
 
 
+def asked(execute, context):
+    """The same, in the place of a statement of the page."""
+    execute("SELECT current_setting('statement_timeout')", None, False, context)
+    return context["cursor"].fetchone()[0]
+
+
 def ask(client, **typed):
     workflow = WorkflowFactory(failed=True, variables={"data": {}})
     form = {f"seen-{workflow.pk}": workflow.fence, "reason": "x"} | typed
@@ -99,10 +105,9 @@ def test_every_query_of_a_page_has_a_time_limit_and_the_connection_none_afterwar
     limits = []
 
     def watch(execute, sql, params, many, context):
-        answer = execute(sql, params, many, context)
         if "rekindle_" in sql and "auth_" not in sql:
-            limits.append(limit())
-        return answer
+            limits.append(asked(execute, context))
+        return execute(sql, params, many, context)
 
     for name, urls in addresses(boss).items():
         limits.clear()
@@ -111,6 +116,7 @@ def test_every_query_of_a_page_has_a_time_limit_and_the_connection_none_afterwar
                 answer = boss.get(url)
                 list(answer.streaming_content) if answer.streaming else None
         assert set(limits) <= {f"{door.LONGEST:g}s"}, name
+        assert limits or name in ("healthz", "rail") or not urls or answer.status_code != 200, name
         assert limit() == "0"
 
 
@@ -122,10 +128,9 @@ def test_an_act_has_the_limit_too_and_leaves_none_behind():
     limits = []
 
     def watch(execute, sql, params, many, context):
-        answer = execute(sql, params, many, context)
         if "UPDATE" in sql and "rekindle_workflow" in sql:
-            limits.append(limit())
-        return answer
+            limits.append(asked(execute, context))
+        return execute(sql, params, many, context)
 
     with connection.execute_wrapper(watch):
         boss.post(reverse("rekindle:ask", args=[workflow.pk, "cancel"]), {f"seen-{workflow.pk}": workflow.fence})
