@@ -22,7 +22,11 @@
     document.querySelectorAll("details.menu[open]").forEach((menu) => { menu.open = false; menu.querySelector("summary").focus(); });
   });
   document.addEventListener("htmx:afterSwap", (event) => {
-    if (event.detail.target === body && !dialog.open) { dialog.showModal(); body.querySelector("[autofocus]")?.focus(); }
+    if (event.detail.target !== body) return;
+    htmx.process(body); // now, not a moment later: whoever is quick presses a form that is ready
+    const opened = !dialog.open;
+    if (opened) dialog.showModal();
+    if (opened || !body.contains(document.activeElement)) body.querySelector("[autofocus]")?.focus();
   });
   // An answer that was not drawn into the dialog ends it: the page shows the present truth, a toast says what happened.
   document.addEventListener("htmx:afterRequest", (event) => {

@@ -107,3 +107,21 @@ def test_a_dialog_that_is_out_of_date_says_so_and_can_be_pressed_again(sit_down,
 
     queued.refresh_from_db()
     assert queued.status == Status.FAILED
+
+
+def test_a_form_that_was_just_drawn_is_ready_for_whoever_is_quick(sit_down, workflow):
+    """Else it would be sent as a page, and the list be left."""
+    failed = workflow("failed", key="ORD-1")
+    page = sit_down()
+    page.evaluate("htmx.config.defaultSettleDelay = 10000")
+
+    page.keyboard.press("j")
+    page.keyboard.press("r")
+    page.wait_for_selector("dialog[open] #reason:focus")
+    page.keyboard.type("memory raised")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".toast:has-text('order ORD-1 is due again')")
+
+    failed.refresh_from_db()
+    assert failed.status == Status.QUEUED
+    assert page.url.endswith("/workflows/")

@@ -117,7 +117,8 @@ def test_one_acts_from_where_one_peeks(sit_down, workflow):
     page.keyboard.press("Space")
 
     page.click(".peek >> text=Revive…")
-    page.fill("#reason", "memory raised")
+    page.wait_for_selector("dialog[open] #reason:focus")
+    page.keyboard.type("memory raised")
     page.keyboard.press("Enter")
     page.wait_for_selector("#list .state.queued")
 

@@ -82,7 +82,7 @@ def test_pages_of_people_names_and_acts_are_accessible_and_fit(sit_down, workflo
 def test_the_dialogs_beside_acts_are_accessible_and_fit(sit_down, workflow, path, link):
     failed = workflow("failed", key="rather-long-key-" * 8)
     NoteFactory(subject_id=str(failed.pk), text="a rather long note " * 12)
-    page = sit_down(path.format(pk=failed.pk), viewport=PHONE)
+    page = sit_down(path.format(pk=failed.pk), viewport=PHONE, reduced_motion="reduce")
 
     if link == "Space":
         page.keyboard.press("j")
@@ -99,7 +99,7 @@ def test_the_dialogs_beside_acts_are_accessible_and_fit(sit_down, workflow, path
 @pytest.mark.parametrize("act", ["recover", "rerun", "fail"])
 def test_the_dialog_is_accessible_and_fits(sit_down, workflow, act):
     failed = workflow("failed" if act != "fail" else "queued", key="rather-long-key-" * 8, variables={"total": 12})
-    page = sit_down(f"/workflows/{failed.pk}/", viewport=PHONE)
+    page = sit_down(f"/workflows/{failed.pk}/", viewport=PHONE, reduced_motion="reduce")
 
     page.click(f"#act-{act}")
     page.wait_for_selector("dialog[open] form")
