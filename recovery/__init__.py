@@ -10,5 +10,5 @@ overdue, within `bounds`; each leaves a `tally`. `metrics` defines every figure 
 is stuck (`questions` on the command line); the pages read and draw.
 Of one workflow `verdict` says in `sentences` why it is (not) moving, `timeline` draws its life, `panel` tells a step,
 `buttons` and `asking` say what may be done and what would come of it; `redacting` hides what is not for everybody.
-`chaos` breaks things on purpose and judges what is left.
+`chaos` breaks things on purpose and judges what is left; in the demo `killing` breaks a worker at the press of a button.
 """

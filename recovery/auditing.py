@@ -48,9 +48,18 @@ def acted_with(workflow: Workflow, token: str) -> Workflow | None:
 
 
 def note_change(
-    act: str, subject: str, record: Model, *, by: str, via: str, before: Any, after: Any, reason: str = ""
+    act: str,
+    subject: str,
+    record: Model,
+    *,
+    by: str,
+    via: str,
+    before: Any = None,
+    after: Any = None,
+    reason: str = "",
+    refused: str = "",
 ) -> AuditEntry:
-    """Of a policy or a rule: only what differs."""
+    """Of a policy, a rule or a worker: only what differs."""
     old, new = before or {}, after or {}
     names = [name for name in old | new if old.get(name) != new.get(name)]
     reason = reason or str(getattr(record, "reason", ""))
@@ -63,6 +72,7 @@ def note_change(
         reason,
         {name: old[name] for name in names if name in old} or None,
         {name: new[name] for name in names if name in new} or None,
+        refused,
     )
 
 

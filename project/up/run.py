@@ -8,7 +8,7 @@ import time
 from django.conf import settings
 from django.db import connections
 
-from project import postgres
+from project import descent, postgres
 from project.up import address, prepare
 from project.up.bell import Bell, Stopped
 from project.up.children import Child, Children
@@ -78,6 +78,7 @@ def _children(listener: socket.socket, demo: bool) -> list[Child]:
         Child("worker", [*manage, "work", "--processes", "2", "--concurrency", "16"]),
     ]
     if demo:
+        descent.tell()
         children.append(Child("demo", [*manage, "trickle"]))
     return children
 

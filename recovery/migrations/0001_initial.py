@@ -220,6 +220,11 @@ class Migration(migrations.Migration):
                 "indexes": [
                     models.Index(fields=["detected_at"], name="rekindle_recovery_at"),
                     models.Index(
+                        condition=models.Q(("worker__isnull", False)),
+                        fields=["worker", "id"],
+                        name="rekindle_recovery_worker",
+                    ),
+                    models.Index(
                         condition=models.Q(("outcome", "pending")), fields=["id"], name="rekindle_recovery_open"
                     ),
                     models.Index(fields=["settled_at"], name="rekindle_recovery_settled"),

@@ -80,6 +80,8 @@ class Recovery(models.Model):
         constraints = [models.UniqueConstraint(fields=["workflow_id", "fence"], name="rekindle_one_per_hold")]
         indexes = [
             models.Index(fields=["detected_at"], name="rekindle_recovery_at"),
+            # What a worker left, and where it went.
+            models.Index(fields=["worker", "id"], name="rekindle_recovery_worker", condition=Q(worker__isnull=False)),
             # Read by settle().
             models.Index(fields=["id"], name="rekindle_recovery_open", condition=Q(outcome=Outcome.PENDING)),
             models.Index(fields=["settled_at"], name="rekindle_recovery_settled"),

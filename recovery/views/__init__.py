@@ -10,6 +10,7 @@ ask        the dialog before an act, and the act
 name       all of one name
 recovery   every rescue
 workers    who works
+kill       ends one of them, in the demo
 audit      who did what
 charts     figures, tables, CSV
 health     for load balancers
@@ -20,6 +21,7 @@ from .audit import audit, audit_csv
 from .charts import chart
 from .frame import rail
 from .health import healthz
+from .kill import kill
 from .name import name
 from .overview import overview
 from .recovery import change_mode, change_rule, recovery
@@ -35,6 +37,7 @@ __all__ = [
     "change_rule",
     "chart",
     "healthz",
+    "kill",
     "name",
     "overview",
     "payload",

@@ -116,6 +116,7 @@ NEEDED = {
     "change_mode": (None, CONFIGURE),
     "change_rule": (None, CONFIGURE),
     "workers": (SEE, None),
+    "kill": (ACT, ACT),
     "audit": (SEE, None),
     "audit_csv": (SEE, None),
     "workflows_csv": (SEE, None),
@@ -127,7 +128,7 @@ GIVEN = {"act": "recover", "what": "input", "name": "order"}
 
 def address(pattern, pk):
     wanted = pattern.pattern.converters or pattern.pattern.regex.groupindex
-    given = GIVEN | {"pk": 1 if pattern.name == "change_rule" else pk}
+    given = GIVEN | {"pk": 1 if pattern.name in ("change_rule", "kill") else pk}
     if pattern.name == "chart":
         given |= {"name": "throughput", "form": "json"}
     return reverse(f"rekindle:{pattern.name}", kwargs={key: given[key] for key in wanted})
