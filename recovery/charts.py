@@ -10,7 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from .counts import Counts
+from .outcomes import REASONS
 from .queries.figures import series
+from .queries.reasons import by_reason
 from .ranges import Range
 
 Rows = Sequence[tuple[Any, ...]]
@@ -150,6 +152,12 @@ RESUME = [("p50", "--orphan"), ("p99", "--ink-3")]
 DURATION = [("p50", "--running"), ("p95", "--ink-2"), ("p99", "--ink-3")]
 QUEUE = [("due", "--paused")]
 
+BY_REASON = [
+    (REASONS["infrastructure_restart"].lower(), "--orphan"),
+    (REASONS["stale_detection"].lower(), "--queued"),
+    (REASONS["manual"].lower(), "--ink-3"),
+]
+
 CHARTS = {
     "throughput": Chart(
         ("from", *(name for name, _ in THROUGHPUT)),
@@ -172,4 +180,5 @@ CHARTS = {
         _of(lambda one: one.due, lambda one: _rounded(one.oldest)),
         lambda rows: lines(rows, QUEUE),
     ),
+    "reasons": Chart(("from", *(name for name, _ in BY_REASON)), by_reason, lambda rows: bars(rows, BY_REASON)),
 }

@@ -17,6 +17,7 @@ urlpatterns = [
     path("workflows/ask/<slug:act>", views.ask, name="ask_many"),
     path("names/<path:name>/", views.name, name="name"),
     path("recovery/", views.recovery, name="recovery"),
+    path("recovery/sweep", views.sweep, name="sweep"),
     path("recovery/mode", views.change_mode, name="change_mode"),
     path("recovery/rules/<int:pk>", views.change_rule, name="change_rule"),
     path("workers/", views.workers, name="workers"),

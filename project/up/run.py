@@ -79,6 +79,7 @@ def _children(listener: socket.socket, demo: bool) -> list[Child]:
     ]
     if demo:
         descent.tell()
+        os.environ.setdefault("REKINDLE_HEARTBEAT", "2")  # so that the pages know to the second when somebody died
         children.append(Child("demo", [*manage, "trickle"]))
     return children
 

@@ -24,7 +24,7 @@ from .health import healthz
 from .kill import kill
 from .name import name
 from .overview import overview
-from .recovery import change_mode, change_rule, recovery
+from .recovery import change_mode, change_rule, recovery, sweep
 from .workers import workers
 from .workflow import payload, workflow
 from .workflows import workflows, workflows_csv
@@ -43,6 +43,7 @@ __all__ = [
     "payload",
     "rail",
     "recovery",
+    "sweep",
     "workers",
     "workflow",
     "workflows",
