@@ -17,6 +17,7 @@ from .ranges import Range
 
 Rows = Sequence[tuple[Any, ...]]
 HEIGHT, LINE = 130, 11  # pixels of a chart, and of a line of words in it
+HEADROOM = 1.2
 WORD = 0.24  # of a chart's width is taken by the word of a mark
 
 
@@ -49,7 +50,8 @@ def bars(rows: Rows, traces: Sequence[tuple[str, str]]) -> dict[str, Any]:
         ],
         layout={"barmode": "stack", "bargap": 0.18, "hovermode": "x unified", "showlegend": False},
     )
-    figure.update_yaxes(rangemode="tozero", tickformat="~s", nticks=5)
+    few = max((sum(row[1:]) for row in rows), default=0) < 5  # then half of one is no tick
+    figure.update_yaxes(rangemode="tozero", tickformat="~s", **({"dtick": 1} if few else {"nticks": 5}))
     return plain(figure)
 
 
@@ -77,8 +79,8 @@ def _name_the_ends(figure: Any, ends: list[tuple[float, str, str, str]], most: f
     """Lines that end close together are named one above the other."""
     above = float(-LINE)
     for value, at, name, token in ends:
-        place = value / most * HEIGHT
-        shift = max(above + LINE - place, 0)
+        place = value / most * HEIGHT / HEADROOM
+        shift = round(max(above + LINE - place, 0), 1)
         above = place + shift
         figure.add_annotation(
             x=at, y=value, text=name, name=token, showarrow=False, xanchor="left", xshift=3, yshift=shift
@@ -88,6 +90,8 @@ def _name_the_ends(figure: Any, ends: list[tuple[float, str, str, str]], most: f
 def marked(figure: dict[str, Any], marks: Sequence[Mark]) -> dict[str, Any]:
     """Dotted lines, the most important first; each has a word if there is room. `name` is the token of their colour."""
     layout, taken = figure["layout"], list[tuple[float, float]]()
+    if marks:
+        _make_headroom(figure)
     for mark in marks:
         at = mark.at.isoformat()
         line = {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "name": mark.colour}
@@ -102,6 +106,15 @@ def marked(figure: dict[str, Any], marks: Sequence[Mark]) -> dict[str, Any]:
         side = {"xanchor": "left" if left else "right", "xshift": 3 if left else -3}
         layout.setdefault("annotations", []).append(word | side | {"yanchor": "top"})
     return figure
+
+
+def _make_headroom(figure: dict[str, Any]) -> None:
+    """The words stand above the highest bar or line, not on it."""
+    columns = [[value or 0 for value in trace["y"]] for trace in figure["data"]]
+    stacked = figure["layout"].get("barmode") == "stack"
+    highest = max((sum(values) if stacked else max(values) for values in zip(*columns, strict=True)), default=0)
+    if highest:
+        figure["layout"].setdefault("yaxis", {})["range"] = [0, highest * HEADROOM]
 
 
 def _along(figure: dict[str, Any], at: datetime) -> float:

@@ -17,7 +17,7 @@ from ..tuning import EVERYBODY, stamp
 from .together import Rows, together
 
 PAGE = 50
-INCIDENTS, PANEL, SWEEPS = 10, 10, 8
+INCIDENTS, PANEL, SWEEPS = 10, 10, 5
 DEAD = 200  # workers, of which incidents are made
 LETTERS = 1000  # dead letters are looked at,
 GROUPS = 20  # groups of them shown,

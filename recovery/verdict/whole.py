@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from workflows.models import Policy
 
-from ..sentences import Name, Part, Sentence, ago, lasting
+from ..sentences import Part, Sentence, ago, lasting
 from .seen import Kind, Severity, Verdict
 
 SCHEDULER_SILENT = timedelta(minutes=5)
@@ -63,11 +63,10 @@ def _mode(whole: Whole) -> Verdict | None:
 def _policy(whole: Whole, policy: Policy) -> Verdict:
     """By whom, and since when."""
     what = "is paused: new work is accepted and not started" if policy.paused else f"is in mode {policy.mode}"
-    everybody = policy.name == "*"
-    who: list[Part] = ["Every name" if everybody else Name(policy.name), f" {what}"]
+    who = "Every name" if policy.name == "*" else policy.name
     by = f", by {policy.changed_by}" if policy.changed_by else ""
     since: list[Part] = [f"{by}, for ", lasting(policy.changed_at)] if policy.changed_at else [by]
     why = f": {policy.reason}" if policy.reason else ""
     kind = Kind.NAME_PAUSED if policy.paused else Kind.NOT_ENFORCED
-    headline = whole.say(*who, *since, why)
+    headline = whole.say(f"{who} {what}", *since, why)
     return Verdict(kind, Severity.WATCH, "paused", "Paused", headline, whole.say(), policy.name)

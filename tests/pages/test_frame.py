@@ -93,4 +93,4 @@ def test_a_paused_name_is_told_with_who_and_when(viewer, worker):
 
     page = viewer.get("/workflows/").content.decode()
 
-    assert "<code>order</code> is paused: new work is accepted and not started, by otto, for <time" in page
+    assert "order is paused: new work is accepted and not started, by otto, for <time" in page
