@@ -45,7 +45,7 @@ def bars(rows: Rows, traces: Sequence[tuple[str, str]]) -> dict[str, Any]:
     at = [row[0].isoformat() for row in rows]
     figure = go.Figure(
         data=[
-            go.Bar(name=name, x=at, y=[row[i] for row in rows], meta=token)
+            go.Bar(name=name, x=at, y=[row[i] for row in rows], meta=token, offset=0)  # from when it begins
             for i, (name, token) in enumerate(traces, start=1)
         ],
         layout={"barmode": "stack", "bargap": 0.18, "hovermode": "x unified", "showlegend": False},
