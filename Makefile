@@ -5,7 +5,7 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 PIP    := $(RUN) -m pip --disable-pip-version-check install --quiet --require-hashes
 
-.PHONY: up install test lint types proof bench bench-pages migrations lock clean
+.PHONY: up install test lint types proof bench bench-pages pictures migrations lock clean
 
 up: $(VENV)/installed
 	$(RUN) manage.py up
@@ -31,6 +31,10 @@ bench: $(VENV)/installed-for-tests
 
 bench-pages: $(VENV)/installed-for-tests
 	$(RUN) -m tests.bench.pages
+
+# Needs Chromium. Takes the pictures in docs/ anew, of the demo, in about four minutes.
+pictures: $(VENV)/installed-for-tests
+	$(RUN) -m tests.pictures
 
 # An environment that was left half made is made again; a stamp is written only when everything is there.
 $(VENV)/installed: requirements.lock

@@ -11,6 +11,8 @@ def seed() -> None:
     start_many("order", [_order() for _ in range(40)])
     start_many("newsletter", [{"edition": edition} for edition in range(1, 15)])
     start("import_catalogue", {"pages": 40})
+    for _ in range(4):
+        _video()
 
 
 def trickle() -> None:
@@ -20,6 +22,14 @@ def trickle() -> None:
         start("import_catalogue", {"pages": random.randint(5, 30)})
     if random.random() < 0.2:
         start("newsletter", {"edition": random.randint(1, 60)})
+    if random.random() < 0.3:
+        _video()
+
+
+def _video() -> None:
+    """Half a minute each: some are always in somebody's hands."""
+    number = secrets.token_hex(2).upper()
+    start("video", {"title": f"trip-{number.lower()}"}, key=f"VID-{number}")
 
 
 def _order() -> dict[str, object]:

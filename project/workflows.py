@@ -29,6 +29,15 @@ def import_catalogue(run: Run, pages: int) -> int:
     return sum(run.step(fetch_page, page, name=f"page {page}") for page in range(pages))
 
 
+@workflow("video", search=("title",))
+def video(run: Run, title: str) -> dict[str, str]:
+    """Steps that take a while: whoever kills a worker finds it in the middle of some."""
+    length = run.step(probe, title)
+    small, large = run.parallel("encode", small=encode_small, large=encode_large)
+    run.step(thumbnails, length)
+    return {"published": run.step(publish, title, idempotent=True), "small": small, "large": large}
+
+
 @workflow("newsletter")
 def newsletter(run: Run, edition: int) -> str:
     """Fails for good when its edition is a multiple of seven, so that there are dead letters to look at."""
@@ -73,6 +82,34 @@ def save_invoice(order_id: str) -> str:
 def fetch_page(page: int) -> int:
     time.sleep(random.uniform(0.3, 0.9))
     return 100
+
+
+def probe(title: str) -> int:
+    time.sleep(random.uniform(0.5, 1.5))
+    return len(title) * 60
+
+
+def encode_small(run: Run) -> str:
+    return str(run.step(encode, 480, 5.0, name="480p", idempotent=True))
+
+
+def encode_large(run: Run) -> str:
+    return str(run.step(encode, 1080, 9.0, name="1080p", idempotent=True))
+
+
+def encode(lines: int, seconds: float) -> str:
+    time.sleep(random.uniform(seconds, seconds * 1.6))
+    return f"{lines}p.mp4"
+
+
+def thumbnails(length: int) -> int:
+    time.sleep(random.uniform(4, 8))
+    return length // 10
+
+
+def publish(title: str) -> str:
+    time.sleep(random.uniform(0.2, 0.6))
+    return f"/watch/{title}"
 
 
 def render(edition: int) -> str:

@@ -70,9 +70,18 @@ def note_batch(
 
 
 def note_change(
-    act: str, subject: str, record: Record, *, by: str, via: str, before: Any, after: Any, reason: str = ""
+    act: str,
+    subject: str,
+    record: Record,
+    *,
+    by: str,
+    via: str,
+    before: Any = None,
+    after: Any = None,
+    reason: str = "",
+    refused: str = "",
 ) -> AuditEntry:
-    """Of a policy, a rule, a view or a note: only what differs."""
+    """Of a policy, a rule, a view, a note or a worker: only what differs."""
     old, new = before or {}, after or {}
     names = [name for name in old | new if old.get(name) != new.get(name)]
     reason = reason or str(getattr(record, "reason", ""))
@@ -85,6 +94,7 @@ def note_change(
         reason,
         {name: old[name] for name in names if name in old} or None,
         {name: new[name] for name in names if name in new} or None,
+        refused,
     )
 
 

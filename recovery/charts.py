@@ -11,11 +11,14 @@ from html import escape
 from typing import Any
 
 from .counts import Counts
+from .outcomes import REASONS
 from .queries.figures import series
+from .queries.reasons import by_reason
 from .ranges import Range
 
 Rows = Sequence[tuple[Any, ...]]
 HEIGHT, LINE = 130, 11  # pixels of a chart, and of a line of words in it
+HEADROOM = 1.2
 WORD = 0.24  # of a chart's width is taken by the word of a mark
 
 
@@ -44,12 +47,13 @@ def bars(rows: Rows, traces: Sequence[tuple[str, str]]) -> dict[str, Any]:
     at = [row[0].isoformat() for row in rows]
     figure = go.Figure(
         data=[
-            go.Bar(name=name, x=at, y=[row[i] for row in rows], meta=token)
+            go.Bar(name=name, x=at, y=[row[i] for row in rows], meta=token, offset=0)  # from when it begins
             for i, (name, token) in enumerate(traces, start=1)
         ],
         layout={"barmode": "stack", "bargap": 0.18, "hovermode": "x unified", "showlegend": False},
     )
-    figure.update_yaxes(rangemode="tozero", tickformat="~s", nticks=5)
+    few = max((sum(row[1:]) for row in rows), default=0) < 5  # then half of one is no tick
+    figure.update_yaxes(rangemode="tozero", tickformat="~s", **({"dtick": 1} if few else {"nticks": 5}))
     return plain(figure)
 
 
@@ -77,8 +81,8 @@ def _name_the_ends(figure: Any, ends: list[tuple[float, str, str, str]], most: f
     """Lines that end close together are named one above the other."""
     above = float(-LINE)
     for value, at, name, token in ends:
-        place = value / most * HEIGHT
-        shift = max(above + LINE - place, 0)
+        place = value / most * HEIGHT / HEADROOM
+        shift = round(max(above + LINE - place, 0), 1)
         above = place + shift
         figure.add_annotation(
             x=at, y=value, text=name, name=token, showarrow=False, xanchor="left", xshift=3, yshift=shift
@@ -88,6 +92,8 @@ def _name_the_ends(figure: Any, ends: list[tuple[float, str, str, str]], most: f
 def marked(figure: dict[str, Any], marks: Sequence[Mark]) -> dict[str, Any]:
     """Dotted lines, the most important first; each has a word if there is room. `name` is the token of their colour."""
     layout, taken = figure["layout"], list[tuple[float, float]]()
+    if marks:
+        _make_headroom(figure)
     for mark in marks:
         at = mark.at.isoformat()
         line = {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "name": mark.colour}
@@ -103,6 +109,15 @@ def marked(figure: dict[str, Any], marks: Sequence[Mark]) -> dict[str, Any]:
         side = {"xanchor": "left" if left else "right", "xshift": 3 if left else -3}
         layout.setdefault("annotations", []).append(word | side | {"yanchor": "top"})
     return figure
+
+
+def _make_headroom(figure: dict[str, Any]) -> None:
+    """The words stand above the highest bar or line, not on it."""
+    columns = [[value or 0 for value in trace["y"]] for trace in figure["data"]]
+    stacked = figure["layout"].get("barmode") == "stack"
+    highest = max((sum(values) if stacked else max(values) for values in zip(*columns, strict=True)), default=0)
+    if highest:
+        figure["layout"].setdefault("yaxis", {})["range"] = [0, highest * HEADROOM]
 
 
 def _along(figure: dict[str, Any], at: datetime) -> float:
@@ -157,6 +172,12 @@ RESUME = [("p50", "--orphan"), ("p99", "--ink-3")]
 DURATION = [("p50", "--running"), ("p95", "--ink-2"), ("p99", "--ink-3")]
 QUEUE = [("due", "--paused")]
 
+BY_REASON = [
+    (REASONS["infrastructure_restart"].lower(), "--orphan"),
+    (REASONS["stale_detection"].lower(), "--queued"),
+    (REASONS["manual"].lower(), "--ink-3"),
+]
+
 CHARTS = {
     "throughput": Chart(
         ("from", *(name for name, _ in THROUGHPUT)),
@@ -181,4 +202,5 @@ CHARTS = {
         _of(lambda one: one.due, lambda one: _rounded(one.oldest)),
         lambda rows: lines(rows, QUEUE),
     ),
+    "reasons": Chart(("from", *(name for name, _ in BY_REASON)), by_reason, lambda rows: bars(rows, BY_REASON)),
 }

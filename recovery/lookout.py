@@ -85,6 +85,11 @@ class Lookout:
         self.free = free
         return dead
 
+    def look_once_before(self) -> None:
+        """The first of two looks, for whoever does not look all the time; waits until the second says something."""
+        if self.look() or self.free:
+            time.sleep(settings().death_gap)
+
     def end_dead(self) -> list[int]:
         """End whoever is dead, each after one more look under its row's lock."""
         ended = []

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from django.db import connections, transaction
 
 from workflows.conf import settings
-from workflows.takeover import BATCH, crowded_names, ended_holders, take_over
+from workflows.takeover import BATCH, Taken, crowded_names, ended_holders, take_over
 
 from . import rescues
 from .lookout import Lookout
@@ -31,11 +31,14 @@ class Sweep:
     lookout: Lookout = field(default_factory=Lookout)
     leave_until: float = 0.0
     crowded: list[str] = field(default_factory=list)  # names of which more orphans are held back for now
+    ended: list[int] = field(default_factory=list)  # whom the last look found dead
+    taken: list[Taken] = field(default_factory=list)  # the last batch
 
     def once(self) -> Counter[str]:
         """One look and at most one batch; what somebody else sweeps right now is left to them."""
         done: Counter[str] = Counter(dict.fromkeys(KEYS, 0))
-        if self.lookout.end_dead():
+        self.ended, self.taken = self.lookout.end_dead(), []
+        if self.ended:
             self.leave_until = 0.0
         holders = ended_holders()
         if not holders or time.monotonic() < self.leave_until:
@@ -44,7 +47,7 @@ class Sweep:
             if not _alone():
                 return done
             self.crowded = crowded_names()
-            taken = take_over(holders, detected_by=self.detected_by, crowded=self.crowded)
+            self.taken = taken = take_over(holders, detected_by=self.detected_by, crowded=self.crowded)
             done.update(row["outcome"] for row in taken)
             if not taken:
                 done["held"] = rescues.note_left(holders, self.detected_by)
@@ -61,8 +64,7 @@ def sweep_now(detected_by: str, crowd_moves: float = CROWD_MOVES) -> dict[str, i
     A herd is released as fast as it is claimed; if nobody claims it, its rest is left to the next sweep.
     """
     sweep = Sweep(detected_by)
-    if sweep.lookout.look() or sweep.lookout.free:
-        time.sleep(settings().death_gap)
+    sweep.lookout.look_once_before()
     total, began = Counter(dict.fromkeys(KEYS, 0)), time.monotonic()
     moved = began
     while time.monotonic() - began < BUDGET:

@@ -8,5 +8,5 @@ In the order in which they are used:
     address     the port, held by us so that the web process can come and go
     life        one life of a child process
     children    web, scheduler, worker (and the demo's trickle): start, restart, stop
-    run         puts them together
+    run         puts them together; its demo lets people kill workers, `project/descent.py` says which
 """

@@ -8,7 +8,7 @@ import time
 from django.conf import settings
 from django.db import connections
 
-from project import postgres
+from project import descent, postgres
 from project.up import address, prepare
 from project.up.bell import Bell, Stopped
 from project.up.children import Child, Children
@@ -78,6 +78,8 @@ def _children(listener: socket.socket, demo: bool) -> list[Child]:
         Child("worker", [*manage, "work", "--processes", "2", "--concurrency", "16"]),
     ]
     if demo:
+        descent.tell()
+        os.environ.setdefault("REKINDLE_HEARTBEAT", "2")  # so that the pages know to the second when somebody died
         children.append(Child("demo", [*manage, "trickle"]))
     return children
 

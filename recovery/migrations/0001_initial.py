@@ -314,6 +314,11 @@ class Migration(migrations.Migration):
                 "indexes": [
                     models.Index(fields=["detected_at"], name="rekindle_recovery_at"),
                     models.Index(
+                        condition=models.Q(("worker__isnull", False)),
+                        fields=["worker", "id"],
+                        name="rekindle_recovery_worker",
+                    ),
+                    models.Index(
                         condition=models.Q(("outcome", "recovered"), _negated=True),
                         fields=["outcome", "id"],
                         name="rekindle_recovery_open",

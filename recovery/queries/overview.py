@@ -1,6 +1,5 @@
 """The overview: everything it shows, in one round trip."""
 
-import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,7 +9,7 @@ from django.utils import timezone
 from workflows.conf import settings
 
 from ..activity import Activity, told
-from ..attention import Line, attention
+from ..attention import SHOWN, Line
 from ..counting import RUNNING, waiting
 from ..counts import Counts
 from ..late import DUE_SINCE
@@ -20,10 +19,10 @@ from ..tiles import Now, Rule, Tile, tiles
 from . import activity
 from . import attention as troubles
 from .figures import BY_NAME, filled, series_of, span
-from .health import ping
-from .together import Rows, together
+from .together import Rows, timed
 
 NAMES_SHOWN = 8
+FINE = 5  # milliseconds: what is less is no news
 FEW = 1000  # are counted on the spot; of more, what was counted when the last minute had ended is near enough
 
 WAITING = f"""SELECT CASE WHEN few < {FEW} THEN few ELSE GREATEST(few, (SELECT waiting FROM rekindle_recovery_metricminute
@@ -70,6 +69,7 @@ class Ran:
 @dataclass(frozen=True, slots=True)
 class Overview:
     attention: list[Line]
+    more_attention: int  # groups
     now: Now
     tiles: list[Tile]
     names: list[Name]
@@ -80,10 +80,9 @@ class Overview:
 
 
 def overview(over: Range) -> Overview:
-    latency = _latency()
     twice = span(over, twice=True)
     given = twice.given() | troubles.given() | {"seconds": 0, "most": 10_000, "stale": settings().stale_after}
-    found = together(
+    found, latency = timed(
         given | _since(over),
         series=series_of(["resume"]),
         names=BY_NAME,
@@ -99,22 +98,18 @@ def overview(over: Range) -> Overview:
     now = _now(found["now"][0])
     buckets = filled(twice, found["series"])
     names = _names(found["names"], found["held"], found["errors"])
+    groups = troubles.read(found["attention"])
     return Overview(
-        attention=attention(troubles.read(found["attention"]), moment),
+        attention=troubles.told(groups),
+        more_attention=max(len(groups) - SHOWN, 0),
         now=now,
         tiles=tiles(now, buckets, over, {rule["metric"]: Rule(**rule) for rule in found["rules"]}),
         names=names[:NAMES_SHOWN],
         more_names=max(len(names) - NAMES_SHOWN, 0),
         duties=[_ran(row, moment) for row in found["duties"]],
         activity=told(found),
-        database_ms=latency,
+        database_ms=int(latency * 1000) // FINE * FINE,
     )
-
-
-def _latency() -> int:
-    began = time.perf_counter()
-    ping()
-    return round((time.perf_counter() - began) * 1000)
 
 
 def _since(over: Range) -> dict[str, Any]:

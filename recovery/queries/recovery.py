@@ -4,16 +4,24 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.utils import timezone
+
 from workflows.conf import settings
 
+from ..incidents import Incident, incidents
 from ..late import GRACE, LATE, STUCK, STUCK_AFTER
 from ..outcomes import FOUND, OUTCOMES, REASONS, plan_in_words
 from ..ranges import Range
+from ..sentences import Sentence
 from ..tuning import EVERYBODY, stamp
 from .together import Rows, together
 
 PAGE = 50
-INCIDENTS, PANEL, LETTERS, SWEEPS = 10, 10, 50, 8
+INCIDENTS, PANEL, SWEEPS = 10, 10, 5
+DEAD = 200  # workers, of which incidents are made
+LETTERS = 1000  # dead letters are looked at,
+GROUPS = 20  # groups of them shown,
+AT_ONCE = 100  # of one group acted on in one go
 
 _IN_RANGE = "FROM rekindle_recovery_recovery WHERE detected_at >= %(start)s AND detected_at <= %(end)s"
 
@@ -27,24 +35,32 @@ FIGURES = f"""SELECT count(*) AS detected, count(*) FILTER (WHERE outcome = 'rec
     count(*) FILTER (WHERE reason <> 'manual') AS automatic,
     {_pth("seconds_to_detect", 0.5)} AS detect_median, {_pth("seconds_to_detect", 0.95)} AS detect_p95,
     {_pth("seconds_to_resume", 0.5)} AS resume_median, {_pth("seconds_to_resume", 0.95)} AS resume_p95 {_IN_RANGE}"""
-# One worker's death is one incident. Work runs again when the last of it does.
+# What one worker left. Work runs again when the last of it does.
 DEATHS = f"""SELECT worker, max(worker_name) AS worker_name, bool_or(finding = 'silent_worker') AS silent,
     COALESCE(max(last_seen_at), min(detected_at)) AS at, count(*) AS held, count(*) FILTER (WHERE resumed_at IS NOT NULL) AS again,
     max(seconds_to_resume + COALESCE(seconds_to_detect, 0)) AS seconds, count(*) FILTER (WHERE outcome = 'gave_up') AS given_up,
-    count(*) FILTER (WHERE outcome = 'pending' AND resumed_at IS NULL) AS open
-{_IN_RANGE} AND worker IS NOT NULL GROUP BY worker ORDER BY max(detected_at) DESC LIMIT {INCIDENTS}"""
-RECOVERIES = f"""SELECT * FROM rekindle_recovery_recovery WHERE %(before)s::bigint IS NULL OR id < %(before)s::bigint
-ORDER BY id DESC LIMIT {PAGE + 1}"""  # noqa: S608  (constants)
+    count(*) FILTER (WHERE outcome = 'observed') AS observed, count(*) FILTER (WHERE outcome = 'pending' AND resumed_at IS NULL) AS open
+{_IN_RANGE} AND worker IS NOT NULL GROUP BY worker ORDER BY max(detected_at) DESC LIMIT {DEAD}"""
+RECOVERIES = f"""SELECT * FROM rekindle_recovery_recovery WHERE (%(before)s::bigint IS NULL OR id < %(before)s::bigint)
+    AND (%(workers)s::bigint[] IS NULL OR worker = ANY(%(workers)s::bigint[])) ORDER BY id DESC LIMIT {PAGE + 1}"""  # noqa: S608  (constants)
 BY_REASON = (
     f"SELECT reason, count(*) AS count, avg(attempt)::float8 AS avg_attempts {_IN_RANGE} GROUP BY 1 ORDER BY 2 DESC, 1"
 )
 MOST_RECOVERED = f"""SELECT workflow_id, max(workflow_name) AS name, max(workflow_key) AS key, max(attempt) AS attempts, count(*) AS times,
     min(detected_at) AS first, max(detected_at) AS last
 {_IN_RANGE} GROUP BY 1 ORDER BY attempts DESC, times DESC, last DESC LIMIT {PANEL}"""
-DEAD_LETTERS = f"""SELECT id, name, key, finished_at, recoveries, left(COALESCE(error ->> 'type', ''), 80) AS type,
-    left(COALESCE(error ->> 'message', ''), 200) AS message
-FROM rekindle_workflow WHERE status = 'failed' AND NOT COALESCE(error, '{{}}') ? 'discarded'
-ORDER BY finished_at DESC LIMIT {LETTERS + 1}"""  # noqa: S608  (constants)
+# Those that failed last, by what they have in common: the step that failed and its own error, which tell more than that one failed.
+DEAD_LETTERS = f"""SELECT name, step, type, count(*) AS count, max(finished_at) AS newest, min(finished_at) AS oldest, sum(recoveries) AS recoveries,
+    (array_agg(message ORDER BY finished_at DESC))[1] AS message, (array_agg(id ORDER BY finished_at DESC))[1:{AT_ONCE}] AS ids,
+    (array_agg(COALESCE(key, '') ORDER BY finished_at DESC))[1] AS key
+FROM (SELECT w.id, w.name, w.key, w.finished_at, w.recoveries, left(COALESCE(s.name, w.error -> 'open' ->> 0, ''), 100) AS step,
+        left(COALESCE(s.error ->> 'type', w.error ->> 'type', ''), 80) AS type,
+        left(COALESCE(s.error ->> 'message', w.error ->> 'message', ''), 200) AS message
+    FROM (SELECT * FROM rekindle_workflow WHERE status = 'failed' ORDER BY finished_at DESC LIMIT {LETTERS}) w
+    LEFT JOIN LATERAL (SELECT name, error FROM rekindle_step WHERE workflow_id = w.id AND status = 'failed'
+        AND w.error ->> 'type' = 'StepFailed' ORDER BY id DESC LIMIT 1) s ON true
+    WHERE NOT COALESCE(w.error, '{{}}') ? 'discarded') l
+GROUP BY name, step, type ORDER BY count(*) DESC, max(finished_at) DESC LIMIT {GROUPS + 1}"""  # noqa: S608  (constants)
 LAST_SWEEPS = f"""SELECT id, began_at, ended_at, ran_by, found, recovered, failed, held, skipped, error FROM rekindle_recovery_duty
 WHERE name = 'sweep' ORDER BY began_at DESC LIMIT {SWEEPS}"""  # noqa: S608  (constants)
 RULES = """SELECT id, name, metric, comparison, threshold, "window", severity, enabled, value, trouble, changed_by
@@ -52,13 +68,26 @@ FROM rekindle_recovery_alertrule ORDER BY id LIMIT 100"""
 EVERYBODYS = "SELECT mode, changed_at, changed_by, reason FROM rekindle_policy WHERE name = %(everybody)s"
 
 IN_SECONDS = ("stale_duration", "scheduler_silence")
-MOMENTS = ("at", "first", "last", "due_at", "detected_at", "finished_at", "began_at", "ended_at", "changed_at")
+MOMENTS = (
+    "at",
+    "first",
+    "last",
+    "newest",
+    "oldest",
+    "due_at",
+    "detected_at",
+    "finished_at",
+    "began_at",
+    "ended_at",
+    "changed_at",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Rescues:
     figures: dict[str, Any]
-    incidents: Rows
+    incidents: list[tuple[Incident, Sentence]]
+    more_incidents: int
     recoveries: Rows
     older: int | None  # where the next page begins
     reasons: Rows
@@ -74,10 +103,11 @@ class Rescues:
     seen: str
 
 
-def rescues(over: Range, before: int | None = None) -> Rescues:
-    given = {"start": over.start, "end": over.end, "before": before, "most": PANEL, "everybody": EVERYBODY}
+def rescues(over: Range, before: int | None = None, workers: list[int] | None = None) -> Rescues:
+    """Of the recoveries those before a number, or of an incident: of the workers that died in it."""
+    given: dict[str, Any] = {"start": over.start, "end": over.end, "before": before, "workers": workers}
     found = together(
-        given | {"grace": GRACE, "stuck_after": STUCK_AFTER},
+        given | {"grace": GRACE, "stuck_after": STUCK_AFTER, "most": PANEL, "everybody": EVERYBODY},
         figures=FIGURES,
         incidents=DEATHS,
         recoveries=RECOVERIES,
@@ -94,18 +124,21 @@ def rescues(over: Range, before: int | None = None) -> Rescues:
         for row in rows:
             row |= {name: datetime.fromisoformat(row[name]) for name in MOMENTS if row.get(name)}
     page = [_told(row) for row in found["recoveries"]]
+    fallen = incidents(found["incidents"])
+    now = timezone.now()
     policy = found["policy"][0] if found["policy"] else None
     return Rescues(
         figures=_figures(found["figures"][0]),
-        incidents=found["incidents"],
+        incidents=[(one, one.sentence(now)) for one in fallen[:INCIDENTS]],
+        more_incidents=max(len(fallen) - INCIDENTS, 0),
         recoveries=page[:PAGE],
         older=page[PAGE - 1]["id"] if len(page) > PAGE else None,
         reasons=[row | {"word": REASONS.get(row["reason"], row["reason"])} for row in found["reasons"]],
         most=found["most"],
         late=found["late"],
         stuck=found["stuck"],
-        letters=found["letters"][:LETTERS],
-        more_letters=len(found["letters"]) > LETTERS,
+        letters=[_letters(row) for row in found["letters"][:GROUPS]],
+        more_letters=len(found["letters"]) > GROUPS,
         sweeps=found["sweeps"],
         rules=[row | {"in_seconds": row["metric"] in IN_SECONDS} for row in found["rules"]],
         mode=(policy and policy["mode"]) or settings().mode,
@@ -116,6 +149,17 @@ def rescues(over: Range, before: int | None = None) -> Rescues:
 
 def _figures(row: dict[str, Any]) -> dict[str, Any]:
     return row | {"share": row["automatic"] / row["detected"] if row["detected"] else None}
+
+
+def _letters(row: dict[str, Any]) -> dict[str, Any]:
+    """With the search that lists the whole group."""
+    words = {"status": "failed", "name": row["name"], "step": row["step"], "error": row["type"]}
+    search = " ".join(f"{key}:{_quoted(word)}" for key, word in words.items() if word)
+    return row | {"search": search, "joined": ".".join(row["ids"]), "shown": len(row["ids"])}
+
+
+def _quoted(word: str) -> str:
+    return f'"{word}"' if set(word) & set(' "') else word
 
 
 def _told(row: dict[str, Any]) -> dict[str, Any]:

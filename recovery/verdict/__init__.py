@@ -4,6 +4,7 @@ seen      what is looked at, and what is said of it
 held      somebody holds it, or held it and died
 waiting   nobody holds it: it is due, or waits for a time, a person, a signal, other code
 ended     it is over
+whole     not one workflow, but Rekindle itself
 """
 
 from workflows.models import Status
@@ -12,6 +13,7 @@ from .ended import ended
 from .held import held
 from .seen import Kind, Seen, Severity, Told, Verdict
 from .waiting import waiting
+from .whole import Whole, of_whole
 
 
 def verdict(seen: Seen) -> Verdict:
@@ -21,4 +23,4 @@ def verdict(seen: Seen) -> Verdict:
     return held(seen) if seen.workflow.status == Status.RUNNING else waiting(seen)
 
 
-__all__ = ["Kind", "Seen", "Severity", "Told", "Verdict", "verdict"]
+__all__ = ["Kind", "Seen", "Severity", "Told", "Verdict", "Whole", "of_whole", "verdict"]

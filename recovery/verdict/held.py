@@ -11,7 +11,7 @@ from ..models.recovery import Finding, Outcome
 from ..sentences import Name, Part, Sentence, ago, count, lasting, listed
 from ..words import duration
 from .seen import Kind, Seen, Severity, Verdict
-from .waiting import AT_ONCE, hindrance
+from .waiting import AT_ONCE, for_people, hindrance
 
 
 def held(seen: Seen) -> Verdict:
@@ -24,8 +24,8 @@ def held(seen: Seen) -> Verdict:
         return _silent(seen, worker)
     if seen.workflow.asked:
         return _asked(seen, worker, seen.workflow.asked)
-    if over := _over(seen):
-        return over
+    if found := _over(seen) or for_people(seen):
+        return found
     if _is_again(seen):
         return _again(seen, worker)
     return Verdict(
@@ -203,7 +203,8 @@ def _orphan(seen: Seen) -> Verdict:
     workflow, rescue = seen.workflow, seen.rescue
     assert workflow.wake_at
     died: datetime = (rescue and rescue.last_seen_at) or workflow.running_at or workflow.wake_at
-    headline: list[Part] = ["Orphan: its worker died ", ago(died)]
+    name: list[Part] = [" ", Name(rescue.worker_name)] if rescue and rescue.worker_name else []
+    headline: list[Part] = ["Orphan: its worker", *name, " died ", ago(died)]
     if rescue and rescue.finding == Finding.OVERRUNNING:
         headline = [
             "Orphan: ",
@@ -225,9 +226,9 @@ def _orphan(seen: Seen) -> Verdict:
     rest: list[Part] = ["The next free worker takes it; finished steps do not run again."]
     if why:
         rest = list(why.then)
-    elif rescue and rescue.worker_name and rescue.step:
-        rest = [Name(rescue.worker_name), " was lost ", "in " if rescue.in_step else "after ", Name(rescue.step)]
-        rest += [". Finished steps do not run again."]
+    elif rescue and rescue.step:
+        rest = ["It was lost ", "in " if rescue.in_step else "after ", Name(rescue.step)]
+        rest += ["; finished steps do not run again."]
     return Verdict(
         Kind.ORPHAN,
         Severity.ACT if why and why.severity == Severity.ACT else Severity.WATCH,

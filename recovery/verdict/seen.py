@@ -21,7 +21,7 @@ class Severity(StrEnum):
 
 
 class Kind(StrEnum):
-    """Every situation a workflow can be in. Attention groups by it."""
+    """Every situation a workflow, or all of Rekindle, can be in. Attention groups by it."""
 
     PENDING = "pending"
     QUEUED = "queued"
@@ -44,6 +44,7 @@ class Kind(StrEnum):
     RETRYING = "retrying"
     BASKET = "in a basket"
     SIGNAL = "waits for a signal"
+    UNCERTAIN = "uncertain"
     REVIEW = "held for review"
     SUSPENDED = "suspended"
     CORRUPT = "beyond repair"
@@ -56,6 +57,9 @@ class Kind(StrEnum):
     DISCARDED = "discarded"
     CANCELLED = "cancelled"
     REOPENED = "reopened"
+
+    NO_SCHEDULER = "no scheduler"  # of Rekindle itself
+    NOT_ENFORCED = "not enforced"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +120,17 @@ class Verdict:
 
     def __str__(self) -> str:
         return f"{self.headline} {self.rest}".strip()
+
+    @property
+    def why(self) -> Sentence:
+        """All of it, for whoever has read the word already."""
+        parts = [*self.headline.parts, *([" ", *self.rest.parts] if self.rest else [])]
+        if isinstance(parts[0], str) and parts[0].startswith(f"{self.word}: "):
+            parts[0] = parts[0].removeprefix(f"{self.word}: ")
+            parts = parts if parts[0] else parts[1:]
+            if isinstance(parts[0], str):
+                parts[0] = parts[0][:1].upper() + parts[0][1:]
+        return Sentence(tuple(parts), self.headline.now)
 
     @property
     def needs_attention(self) -> bool:

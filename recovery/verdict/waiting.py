@@ -7,11 +7,14 @@ from workflows.baskets import kind_of
 from workflows.models import PauseReason, Status, Step
 
 from ..checking import REVIEWED
+from ..late import GRACE
 from ..sentences import Name, Part, ago, lasting, stop, times, until
 from .seen import Kind, Seen, Severity, Verdict
 
 AT_ONCE = timedelta(seconds=1)
 LATE = timedelta(seconds=30)  # due, nothing stands in its way, and nobody takes it
+OVERDUE = timedelta(seconds=GRACE)  # whatever stands in its way
+PATIENCE = timedelta(days=1)  # after which somebody should have looked into a basket
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ def waiting(seen: Seen) -> Verdict:
         return _blocked(seen)
     if reason == PauseReason.LANE:
         return _lane(seen)
+    if found := for_people(seen):
+        return found
     if workflow.wake_at and workflow.wake_at <= seen.now:
         return _due(seen)
     if reason == PauseReason.PEND:
@@ -113,7 +118,9 @@ def _due(seen: Seen) -> Verdict:
     if why:
         headline = seen.say("Due ", ago(due), ", and waits: ", *why.because, ".")
         state = "queued" if why.severity == Severity.CALM else "paused"
-        return Verdict(why.kind, why.severity, state, why.word, headline, seen.say(*why.then), why.kind)
+        late = why.severity == Severity.CALM and seen.now - due > OVERDUE
+        severity, word = (Severity.WATCH, "Late") if late else (why.severity, why.word)
+        return Verdict(why.kind, severity, state, word, headline, seen.say(*why.then), why.kind)
     if seen.now - due > LATE:
         return Verdict(
             Kind.LATE,
@@ -191,16 +198,29 @@ def _pended(seen: Seen) -> Verdict:
     if kind_of(basket) in REVIEWED:
         return _review(seen, step, basket)
     waited = [" for ", lasting(since)] if since else []
+    forgotten = since is not None and seen.now - since > PATIENCE
     return Verdict(
         Kind.BASKET,
-        Severity.CALM,
+        Severity.ACT if forgotten else Severity.CALM,
         "paused",
-        "Pended",
+        "For people" if forgotten else "Pended",
         seen.say("In basket ", Name(basket), *waited, ": a person has to resume it."),
         seen.say("Resume it here, perhaps with other variables or a result.", *ends),
         basket,
         seen.workflow.wake_at,
     )
+
+
+def for_people(seen: Seen) -> Verdict | None:
+    """Whatever its other paths do: somebody has to look at one of them, or should have long ago."""
+    for step in seen.waits:
+        if step.kind == Step.Kind.SIGNAL or not step.basket:
+            continue
+        if kind_of(step.basket) in REVIEWED:
+            return _review(seen, step, step.basket)
+        if step.began_at and seen.now - step.began_at > PATIENCE:
+            return _pended(seen)
+    return None
 
 
 def _review(seen: Seen, step: Step | None, basket: str) -> Verdict:
@@ -213,10 +233,10 @@ def _review(seen: Seen, step: Step | None, basket: str) -> Verdict:
         what = ["something of it went wrong"]
     then = "Find out, then resume it: to run the step again, or as done if its work was done."
     return Verdict(
-        Kind.REVIEW,
+        Kind.UNCERTAIN if crashed else Kind.REVIEW,
         Severity.ACT,
         "orphan",
-        "Held for review",
+        "Uncertain" if crashed else "Held for review",
         seen.say("Held for review in ", Name(basket), ": ", *what, "."),
         seen.say(then),
         step.name if step else basket,

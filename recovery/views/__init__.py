@@ -14,6 +14,7 @@ notes      a line for whoever comes next
 name       all of one name
 recovery   every rescue
 workers    who works
+kill       ends one of them, in the demo
 audit      who did what
 charts     figures, tables, CSV
 health     for load balancers
@@ -25,11 +26,12 @@ from .batches import batch, batch_csv, batches, stop_batch
 from .charts import chart
 from .frame import rail
 from .health import healthz
+from .kill import kill
 from .matching import ask_many
 from .name import name
 from .notes import notes
 from .overview import overview
-from .recovery import change_mode, change_rule, recovery
+from .recovery import change_mode, change_rule, recovery, sweep
 from .saved import keep_view, saved_view
 from .workers import workers
 from .workflow import payload, workflow
@@ -49,6 +51,7 @@ __all__ = [
     "chart",
     "healthz",
     "keep_view",
+    "kill",
     "name",
     "notes",
     "overview",
@@ -57,6 +60,7 @@ __all__ = [
     "recovery",
     "saved_view",
     "stop_batch",
+    "sweep",
     "workers",
     "workflow",
     "workflows",

@@ -78,6 +78,12 @@ def tell(response: HttpResponse, sentence: str, *, bad: bool) -> HttpResponse:
     return response
 
 
+def hurry(response: HttpResponse) -> HttpResponse:
+    """Have the page follow closely for a while, because something is about to happen; see live.js."""
+    response["HX-Trigger"] = json.dumps(json.loads(response.get("HX-Trigger", "{}")) | {"hurry": True})
+    return response
+
+
 def is_htmx(request: HttpRequest) -> bool:
     return bool(getattr(request, "htmx", False))
 

@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from .. import attention, frame, ranges
+from .. import frame, ranges
 from ..etag import polled
 from ..queries.overview import overview as read
 from .door import ACT, SEE, is_htmx, needs
@@ -62,8 +62,8 @@ def _seen(request: HttpRequest, over: ranges.Range) -> dict[str, Any]:
     here = reverse("rekindle:overview") + (f"?{query}" if query else "")
     return {
         "seen": seen,
-        "lines": seen.attention[: attention.SHOWN],
-        "hidden": max(len(seen.attention) - attention.SHOWN, 0),
+        "lines": seen.attention,
+        "hidden": seen.more_attention,
         "query": query or "range=24h",
         "here": here,
         "words": over.words,

@@ -6,22 +6,22 @@ from django.views.decorators.http import require_safe
 
 from workflows.commands import doctor
 
-from .. import frame
+from .. import frame, killing
 from ..etag import polled
 from ..in_force import in_force
 from ..queries.workers import crew
-from .door import SEE, is_htmx, needs
+from .door import ACT, SEE, is_htmx, needs
 
 
 @require_safe
 @needs(SEE)
 @polled
 def workers(request: HttpRequest) -> HttpResponse:
+    seen = {"crew": crew(), "killing": killing.is_offered(), "may_act": request.user.has_perm(ACT)}
     if is_htmx(request):
-        return render(request, "rekindle/workers.html#living", {"crew": crew()})
+        return render(request, "rekindle/workers.html#living", seen)
     around = frame.around(request, "workers", "Workers")
-    found = {"crew": crew(), "findings": _findings(), "settings": in_force()}
-    return render(request, "rekindle/workers.html", around | found)
+    return render(request, "rekindle/workers.html", around | seen | {"findings": _findings(), "settings": in_force()})
 
 
 def _findings() -> list[doctor.Finding]:

@@ -30,7 +30,7 @@
       xaxis: { tickformatstops: stops, hoverformat: "%-d %b %H:%M", nticks: 7, ...given.xaxis, ...axis, showgrid: false, fixedrange: coarse },
       yaxis: { ...given.yaxis, ...axis, zeroline: false, fixedrange: true },
       shapes: (given.shapes || []).map((s) => ({ ...placed(s), line: { ...s.line, color: colour(s.name || "--ink-3") } })),
-      annotations: (given.annotations || []).map((a) => ({ ...placed(a), font: { size: 10, color: colour(a.name || "--ink-2") } })),
+      annotations: (given.annotations || []).map((a) => ({ ...(a.yref === "paper" ? { bgcolor: colour("--card") } : {}), ...placed(a), font: { size: 10, color: colour(a.name || "--ink-2") } })),
       font: { color: colour("--ink-2"), size: 11, family: getComputedStyle(document.body).fontFamily },
       hoverlabel: { bgcolor: colour("--card"), bordercolor: colour("--line"), font: { color: colour("--ink") } },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",

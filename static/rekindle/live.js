@@ -3,6 +3,8 @@
   const root = document.documentElement, contact = document.getElementById("contact");
   const menu = document.getElementById("live"), word = menu?.querySelector("[data-live-word]"), age = menu?.querySelector("[data-live-age]");
   const tags = new Map(), asking = new Set();
+  const CLOSELY = 500, A_WHILE = 12000;
+  let hurry = 0; // until then the page is followed closely: somebody has just done something worth watching
   let every = Number(rekindle.read("live") ?? 3), heard = Date.now(), asked = Date.now(), trouble = "";
 
   // What people did to the page is theirs: what they typed, ticked and unfolded stays.
@@ -85,7 +87,9 @@
     if (button) { set(Number(button.dataset.liveEvery)); menu.open = false; }
   });
   document.addEventListener("visibilitychange", () => { if (!held()) refresh(); });
-  setInterval(() => { if (!held() && Date.now() - asked >= every * 1000) refresh(); show(); }, 500);
+  document.addEventListener("hurry", () => { hurry = Date.now() + A_WHILE; });
+  const pause = () => (Date.now() < hurry ? CLOSELY : every * 1000);
+  setInterval(() => { if (!held() && Date.now() - asked >= pause()) refresh(); show(); }, 500);
   menu?.querySelectorAll("[data-live-every]").forEach((b) => b.setAttribute("aria-pressed", Number(b.dataset.liveEvery) === every));
   show();
   Object.assign(rekindle, { refresh, toggleLive: toggle, isHeld: () => Boolean(held()), heard: listen });

@@ -1,6 +1,7 @@
 """The project's URLs and a page with every part of the look, so that the parts of pages to come are looked at too."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -11,6 +12,7 @@ from project.urls import handler403, handler404, handler500
 from project.urls import urlpatterns as project_urls
 from recovery import frame, rail, ranges
 from recovery.strips import Strip
+from recovery.verdict import Whole, of_whole
 
 __all__ = ["handler403", "handler404", "handler500", "urlpatterns"]
 
@@ -33,7 +35,9 @@ def gallery(request: HttpRequest) -> HttpResponse:
         rail.Entry(page, "#", page.name == "overview", {"recovery": "3", "alerts": "1"}.get(page.name, ""))
         for page in rail.PAGES
     ]
-    strip = Strip("Scheduler appears to be down: last run 6 min ago (expected every minute).", page="workers")
+    now = timezone.now()
+    down = of_whole(Whole(now, live_workers=2, scheduler_ran=now - timedelta(minutes=6), mode="enforce"))
+    strip = Strip(down[0], page="workers")
     around["frame"] = replace(around["frame"], rail=pages, strips=[strip], live=False)
     return render(request, "gallery/gallery.html", around | {"tiles": TILES, "wave": WAVE, "now": timezone.now()})
 

@@ -120,9 +120,11 @@ NEEDED = {
     "batch_csv": (SEE, None),
     "name": (SEE, CONFIGURE),
     "recovery": (SEE, None),
+    "sweep": (ACT, ACT),
     "change_mode": (None, CONFIGURE),
     "change_rule": (None, CONFIGURE),
     "workers": (SEE, None),
+    "kill": (ACT, ACT),
     "audit": (SEE, None),
     "audit_csv": (SEE, None),
     "workflows_csv": (SEE, None),
@@ -134,7 +136,7 @@ NEEDED = {
     "chart": (SEE, None),
 }
 OPEN = {"healthz"}
-NUMBERED = {"change_rule", "saved_view", "batch", "stop_batch", "batch_csv"}
+NUMBERED = {"change_rule", "kill", "saved_view", "batch", "stop_batch", "batch_csv"}
 GIVEN = {"act": "recover", "kind": "workflow", "what": "input", "name": "order"}
 
 
@@ -164,5 +166,6 @@ def test_a_url_opens_to_its_role_and_to_nobody_else(workflow, pattern, role):
             assert response.status_code == 405
         else:
             assert (response.status_code == 403) == (needed not in role)
-    assert not AuditEntry.objects.filter(refused="").exists()
+    done = AuditEntry.objects.filter(refused="")
+    assert {entry.act for entry in done} <= ({"sweep"} if ACT in role else set())  # which needs no further word
     assert not Policy.objects.exists()

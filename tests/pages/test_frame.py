@@ -86,7 +86,10 @@ def test_a_silent_scheduler_is_named(worker):
 
     (strip,) = strips.strips()
 
-    assert strip.text == "Scheduler appears to be down: last run 6 min ago (expected every minute)."
+    said = (
+        "Scheduler appears to be down: last run 6 min ago (expected every minute). Workers have taken over its duties."
+    )
+    assert (str(strip.verdict), strip.page) == (said, "workers")
 
 
 def test_a_paused_name_is_told_with_who_and_when(viewer, worker):
@@ -94,4 +97,4 @@ def test_a_paused_name_is_told_with_who_and_when(viewer, worker):
 
     page = viewer.get("/workflows/").content.decode()
 
-    assert "order is paused: new work is accepted and not started, by otto" in page
+    assert "order is paused: new work is accepted and not started, by otto, for <time" in page

@@ -7,13 +7,14 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
-from recovery.models import AlertRule, AuditEntry
+from recovery.models import AlertRule, AuditEntry, Duty, Recovery
 from recovery.outcomes import plan_in_words
 from tests.factories import (
     AlertRuleFactory,
     DutyFactory,
     PolicyFactory,
     RecoveryFactory,
+    StepFactory,
     WorkerFactory,
     WorkflowFactory,
 )
@@ -59,8 +60,40 @@ def test_a_death_is_one_incident(viewer, a_death):
     page = text(viewer.get("/recovery/"))
 
     assert "Worker <code>host-2:812</code> died" in page
-    assert '3 held, 2 running again in 1.4 s, <b class="down">1 given up</b>' in page
+    assert ": 3 held, 2 running again in 1.4 s, 1 given up." in page
     assert len(viewer.get("/recovery/").context["seen"].incidents) == 1
+
+
+def test_workers_that_died_together_are_one_incident(viewer, a_death):
+    RecoveryFactory(recovered=True, worker=a_death.pk + 1, worker_name="host-2:813")
+    early = timezone.now() - timedelta(hours=3)
+    RecoveryFactory(recovered=True, worker=a_death.pk + 2, worker_name="host-1:7", last_seen_at=early)
+
+    (restart, said), (alone, _) = viewer.get("/recovery/").context["seen"].incidents
+
+    assert (len(restart.workers), restart.held, restart.again, restart.given_up) == (2, 4, 3, 1)
+    assert str(said).startswith("Restart: 2 workers on host-2 died together ")
+    assert [name for _, name in alone.workers] == ["host-1:7"]
+
+
+def test_the_recoveries_of_an_incident_can_be_listed_alone(viewer, a_death):
+    RecoveryFactory(worker=a_death.pk + 1)
+
+    seen = viewer.get(f"/recovery/?died={a_death.pk}").context["seen"]
+
+    assert {row["worker"] for row in seen.recoveries} == {a_death.pk}
+    assert len(seen.recoveries) == 3
+    assert viewer.get("/recovery/?died=x").status_code == 404
+
+
+def test_the_chart_counts_by_reason(viewer, a_death):
+    """S0-100."""
+    RecoveryFactory(reason="stale_detection")
+
+    figure = viewer.get("/charts/reasons.json?range=1h").json()
+
+    counts = {trace["name"]: sum(trace["y"]) for trace in figure["data"]}
+    assert counts == {"infrastructure restart": 3, "stale detection": 1, "by hand": 1}
 
 
 def test_every_recovery_tells_attempt_step_plan_and_outcome(viewer, a_death):
@@ -110,6 +143,65 @@ def test_dead_letters_can_be_inspected_by_all_and_revived_by_operators(viewer, o
     assert "aside" not in seen
     assert "/ask/recover" not in seen
     assert f"/workflows/{letter.pk}/ask/recover" in acting
+
+
+def test_dead_letters_are_grouped_by_error_and_step(viewer, operator):
+    failed = {"failed": True, "name": "invoice", "error": {"type": "StepFailed", "message": "step send failed: …"}}
+    for kind in ("Timeout", "Timeout", "Refused"):
+        StepFactory(workflow=WorkflowFactory(**failed), name="send", status="failed", error={"type": kind})
+    given_up = {"type": "RecoveryFailed", "message": "3 attempts", "open": ["render"]}
+    WorkflowFactory(failed=True, name="export", error=given_up)
+
+    groups = viewer.get("/recovery/").context["seen"].letters
+
+    assert [(one["name"], one["step"], one["type"], one["count"]) for one in groups[:1]] == [
+        ("invoice", "send", "Timeout", 2)
+    ]
+    assert {(one["step"], one["type"]) for one in groups[1:]} == {("send", "Refused"), ("render", "RecoveryFailed")}
+    assert groups[0]["search"] == "status:failed name:invoice step:send error:Timeout"
+    assert "Revive 2…" in text(operator.get("/recovery/"))
+    assert "Revive" not in text(viewer.get("/recovery/"))
+
+
+def test_what_a_group_of_dead_letters_is_searched_by_finds_it(viewer):
+    failed = {"failed": True, "name": "invoice", "error": {"type": "StepFailed", "message": "step send it failed: …"}}
+    for _ in range(2):
+        StepFactory(workflow=WorkflowFactory(**failed), name="send it", status="failed", error={"type": "Timeout"})
+    WorkflowFactory(**failed)
+    group = viewer.get("/recovery/").context["seen"].letters[0]
+
+    page = text(viewer.get("/workflows/", {"q": group["search"]}))
+
+    assert page.count("data-row") == group["count"] == 2
+
+
+def test_an_operator_sees_what_a_sweep_would_do_and_runs_it(operator, viewer):
+    dead = WorkerFactory(dead=True)
+    held = WorkflowFactory(running=True, worker=dead, name="order", key="ORD-1")
+
+    foreseen = text(operator.get("/recovery/sweep"))
+
+    held.refresh_from_db()
+    assert "order ORD-1 would run again, recovery 1 of 3" in foreseen
+    assert held.worker == dead
+    assert not any(model.objects.exists() for model in (AuditEntry, Duty, Recovery))
+
+    response = operator.post("/recovery/sweep", headers=HTMX)
+
+    held.refresh_from_db()
+    assert response.status_code == 204
+    assert "The sweep found 1, gave back 1" in response["HX-Trigger"]
+    assert held.worker is None
+    entry = AuditEntry.objects.get()
+    assert (entry.act, entry.subject, entry.actor, entry.after["recovered"]) == ("sweep", "duty", "otto", 1)
+    assert viewer.get("/recovery/").context["seen"].sweeps[0]["ran_by"] == "operator"
+    assert "What would it do?" not in text(viewer.get("/recovery/"))
+
+
+def test_without_scripts_a_sweep_is_told_on_the_page(operator):
+    page = operator.post("/recovery/sweep", follow=True)
+
+    assert "The sweep found 0, gave back 0 and gave up 0." in text(page)
 
 
 def test_sweeps_are_told(viewer):

@@ -1,13 +1,23 @@
 """The workers page: who lives, what the dead left, what the installation says of itself."""
 
+import os
+import socket
 from datetime import timedelta
 
+import pytest
 from django.utils import timezone
 
-from tests.factories import DutyFactory, RecoveryFactory, WorkerFactory, WorkflowFactory
+from recovery import killing
+from tests.factories import DutyFactory, RecoveryFactory, StepFactory, WorkerFactory, WorkflowFactory
 from tests.recovery.world import take_lock
 
 HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture(autouse=True)
+def settled(settings):
+    """The server may have been started a moment ago, and then a free lock says nothing."""
+    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 0}
 
 
 def text(response):
@@ -125,3 +135,68 @@ def test_the_page_and_its_polls_ask_little(viewer, django_assert_max_num_queries
 
 def test_nothing_is_changed_here(viewer):
     assert viewer.post("/workers/").status_code == 405
+
+
+def test_outside_the_demo_no_worker_can_be_killed_and_there_is_no_such_page(operator):
+    worker = alive(host=socket.gethostname(), pid=os.getpid())
+
+    assert "Kill" not in text(operator.get("/workers/"))
+    assert operator.get(f"/workers/{worker.pk}/kill").status_code == 404
+    assert operator.post(f"/workers/{worker.pk}/kill").status_code == 404
+
+
+@pytest.fixture
+def demo(monkeypatch):
+    """Every process of this machine is the demo's."""
+    monkeypatch.setattr(killing, "may_kill", [lambda pid: True])
+
+
+def test_in_the_demo_operators_are_offered_to_kill_what_lives_here(operator, viewer, demo):
+    here = alive(host=socket.gethostname(), pid=1)
+    alive(host="elsewhere", pid=1)
+    WorkerFactory(host=socket.gethostname(), pid=1)  # its lock is free
+
+    page = text(operator.get("/workers/"))
+
+    assert page.count("Kill this worker") == 1
+    assert f"/workers/{here.pk}/kill" in page
+    assert "Kill this worker" not in text(viewer.get("/workers/"))
+
+
+def test_before_a_worker_is_killed_the_page_says_what_it_holds_and_what_would_run_again(operator, demo):
+    worker = alive(host=socket.gethostname(), pid=1)
+    one = WorkflowFactory(running=True, worker=worker, name="order", key="ORD-1")
+    StepFactory(workflow=one, position=0, name="load", status="done")
+    StepFactory(workflow=one, position=1, name="charge", status="open")
+
+    page = text(operator.get(f"/workers/{worker.pk}/kill"))
+
+    assert "It holds 1 workflow." in page
+    assert "resumes at charge (attempt 1 of 3), 1 step kept" in page
+    assert operator.get("/workers/0/kill").status_code == 404
+
+
+def test_a_kill_that_comes_too_late_is_refused_with_the_present_truth(operator, demo):
+    worker = WorkerFactory(host=socket.gethostname(), pid=os.getpid())  # its lock is free
+
+    response = operator.post(f"/workers/{worker.pk}/kill")
+
+    assert response.status_code == 409
+    assert "is dead already" in text(response)
+
+
+def test_what_a_worker_left_is_told_one_by_one(viewer):
+    dead = WorkerFactory(dead=True, host="host-2", pid=812)
+    holder = alive(host="host-4", pid=99)
+    one = WorkflowFactory(running=True, worker=holder, name="order", key="ORD-1")
+    told = {"step": "charge", "in_step": True, "plan": {"kept": 2, "again": [{"name": "charge"}]}}
+    again = {"resumed_at": timezone.now(), "seconds_to_detect": 0.6, "seconds_to_resume": 0.3}
+    RecoveryFactory(workflow_id=one.pk, workflow_key="ORD-1", worker=dead.pk, **told, **again)
+    for _ in range(7):
+        RecoveryFactory(recovered=True, worker=dead.pk)
+
+    page = text(viewer.get("/workers/"))
+
+    assert "Running again" in page
+    assert "2 steps kept; charge runs again; again after 0.9 s on <code>host-4:99</code>" in page
+    assert "and 2 more" in page

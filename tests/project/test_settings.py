@@ -71,3 +71,14 @@ def test_a_command_finds_the_embedded_database_running(tmp_path):
     )
 
     assert done.stdout == "postgresql\n", done.stderr
+
+
+@pytest.mark.parametrize(("environment", "offered"), [("", True), ("production", False)])
+def test_in_production_nobody_can_be_killed_from_a_page_whatever_the_environment_says(environment, offered):
+    told = {"REKINDLE_UP": "1:1", "REKINDLE_ENV": environment, "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
+    told |= {"REKINDLE_SECRET_KEY": "x" * 50, "DJANGO_SETTINGS_MODULE": "project.settings"}
+    code = "import django; django.setup(); from recovery import killing; print(killing.is_offered())"
+
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=os.environ | told, capture_output=True, text=True)
+
+    assert done.stdout == f"{offered}\n", done.stderr

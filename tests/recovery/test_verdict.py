@@ -1,12 +1,13 @@
-"""What a page says of a workflow: one sentence for every state it can be in. Nothing here touches the database."""
+"""What a page says of a workflow, or of Rekindle itself: one sentence for every state. Nothing here touches the database."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
 
 from recovery.models import Recovery
-from recovery.verdict import Kind, Seen, Severity, Told, verdict
+from recovery.verdict import Kind, Seen, Severity, Told, Whole, of_whole, verdict
 from workflows.models import Policy, Step, Worker, Workflow
 
 NOW = datetime(2026, 5, 3, 18, 30, tzinfo=UTC)
@@ -219,8 +220,8 @@ SENTENCES = [
         "an orphan whose time has come",
         Seen(orphan(), NOW, [*FOUR, CHARGE], rescue=RESCUE),
         Kind.ORPHAN,
-        "Orphan: its worker died 3 s ago; recovery 1 of 3 starts now; 4 steps are kept, charge_card runs again "
-        "(not declared idempotent). host-2:812 was lost in charge_card. Finished steps do not run again.",
+        "Orphan: its worker host-2:812 died 3 s ago; recovery 1 of 3 starts now; 4 steps are kept, charge_card runs again "
+        "(not declared idempotent). It was lost in charge_card; finished steps do not run again.",
     ),
     (
         "an orphan that waits for its time",
@@ -231,8 +232,8 @@ SENTENCES = [
             rescue=RESCUE,
         ),
         Kind.ORPHAN,
-        "Orphan: its worker died 3 s ago; recovery 2 of 3 starts in 27 s; 0 steps are kept, charge_card runs again. "
-        "host-2:812 was lost in charge_card. Finished steps do not run again.",
+        "Orphan: its worker host-2:812 died 3 s ago; recovery 2 of 3 starts in 27 s; 0 steps are kept, charge_card runs again. "
+        "It was lost in charge_card; finished steps do not run again.",
     ),
     (
         "an orphan that waits for its turn",
@@ -246,8 +247,8 @@ SENTENCES = [
         "an orphan that will be held for review",
         Seen(orphan(), NOW, [step("charge_card", "open", on_crash="hold")], rescue=RESCUE),
         Kind.ORPHAN,
-        "Orphan: its worker died 3 s ago; recovery 1 of 3 starts now; 0 steps are kept, charge_card is held for review in "
-        "crash_review (begun, its end is unknown). host-2:812 was lost in charge_card. Finished steps do not run again.",
+        "Orphan: its worker host-2:812 died 3 s ago; recovery 1 of 3 starts now; 0 steps are kept, charge_card is held for review in "
+        "crash_review (begun, its end is unknown). It was lost in charge_card; finished steps do not run again.",
     ),
     (
         "given up by its worker, past its limit",
@@ -346,13 +347,35 @@ SENTENCES = [
         "If nobody comes, its time is over in 2 h.",
     ),
     (
-        "held for review",
+        "in a basket, and forgotten",
+        Seen(
+            paused("pend", basket="fraud-review"),
+            NOW,
+            [step("fraud-review", "waiting", kind="pend", basket="fraud-review", began_at=ago(hours=30))],
+        ),
+        Kind.BASKET,
+        "In basket fraud-review for 1 d 6 h: a person has to resume it. "
+        "Resume it here, perhaps with other variables or a result.",
+    ),
+    (
+        "held for review, while another path runs",
+        Seen(
+            held(),
+            NOW,
+            [step("charge_card", "waiting", path=".a.", basket="crash_review"), step("ship", "open", path=".b.")],
+        ),
+        Kind.REVIEW,
+        "Held for review in crash_review: charge_card went wrong. "
+        "Find out, then resume it: to run the step again, or as done if its work was done.",
+    ),
+    (
+        "uncertain",
         Seen(
             paused("pend", basket="crash_review"),
             NOW,
             [step("charge_card", "waiting", basket="crash_review", error={"type": "Crashed", "message": "died"})],
         ),
-        Kind.REVIEW,
+        Kind.UNCERTAIN,
         "Held for review in crash_review: its worker died in charge_card, and whether it took effect is unknown. "
         "Find out, then resume it: to run the step again, or as done if its work was done.",
     ),
@@ -468,6 +491,68 @@ SENTENCES = [
 ]
 
 
+WELL = Whole(NOW, live_workers=2, scheduler_ran=ago(seconds=20), mode="enforce")
+OBSERVED = Policy(name="*", mode="observe", changed_by="", changed_at=ago(hours=2), reason="the database moves")
+OF_ALL = [
+    (
+        "nobody lives",
+        replace(WELL, live_workers=0),
+        Kind.NO_WORKER,
+        "No worker is alive: nothing runs until one starts.",
+    ),
+    (
+        "the scheduler is silent",
+        replace(WELL, scheduler_ran=ago(minutes=6)),
+        Kind.NO_SCHEDULER,
+        "Scheduler appears to be down: last run 6 min ago (expected every minute). Workers have taken over its duties.",
+    ),
+    (
+        "only looked at",
+        replace(WELL, mode="observe"),
+        Kind.NOT_ENFORCED,
+        "Recovery is in mode observe: orphans are found and shown, not repaired.",
+    ),
+    (
+        "not even looked at",
+        replace(WELL, mode="off"),
+        Kind.NOT_ENFORCED,
+        "Recovery is in mode off: orphans are not looked for.",
+    ),
+    (
+        "a name is paused",
+        replace(WELL, policies=[PAUSED]),
+        Kind.NAME_PAUSED,
+        "order is paused: new work is accepted and not started, by otto, for 5 min: bad deploy",
+    ),
+    (
+        "every name is only looked at",
+        replace(WELL, policies=[OBSERVED]),
+        Kind.NOT_ENFORCED,
+        "Every name is in mode observe, for 2 h: the database moves",
+    ),
+]
+
+
+@pytest.mark.parametrize(("whole", "kind", "sentence"), [pytest.param(*row[1:], id=row[0]) for row in OF_ALL])
+def test_rekindle_says_what_is_wrong_with_itself(whole, kind, sentence):
+    (said,) = of_whole(whole)
+
+    assert (str(said), said.kind, said.needs_attention) == (sentence, kind, True)
+
+
+def test_of_what_is_well_nothing_is_said():
+    assert of_whole(WELL) == []
+    assert of_whole(replace(WELL, scheduler_ran=None)) == []
+
+
+def test_who_has_read_the_word_is_not_told_it_twice():
+    by_name = {row[0]: verdict(row[1]) for row in SENTENCES}
+
+    assert str(by_name["an orphan whose time has come"].why).startswith("Its worker host-2:812 died 3 s ago; ")
+    assert str(by_name["given up by its worker, past its limit"].why).startswith("host-2:812 gave it up 2 s ago")
+    assert str(by_name["due"].why) == str(by_name["due"])
+
+
 @pytest.mark.parametrize(("seen", "kind", "sentence"), [pytest.param(*row[1:], id=row[0]) for row in SENTENCES])
 def test_a_workflow_says_why_it_is_not_moving_and_what_comes_next(seen, kind, sentence):
     said = verdict(seen)
@@ -477,7 +562,7 @@ def test_a_workflow_says_why_it_is_not_moving_and_what_comes_next(seen, kind, se
 
 
 def test_every_kind_has_a_sentence():
-    assert {row[2] for row in SENTENCES} == set(Kind)
+    assert {row[2] for row in SENTENCES} | {row[2] for row in OF_ALL} == set(Kind)
 
 
 def test_what_mends_itself_is_watched_and_what_does_not_asks_for_a_person():
@@ -487,10 +572,12 @@ def test_what_mends_itself_is_watched_and_what_does_not_asks_for_a_person():
     assert by_name["given up"] == Severity.ACT
     assert by_name["held by a dead worker, only observed"] == Severity.ACT
     assert by_name["in a step"] == Severity.CALM
+    assert by_name["in a basket"] == Severity.CALM
+    assert by_name["in a basket, and forgotten"] == Severity.ACT
+    assert by_name["held for review, while another path runs"] == Severity.ACT
     assert not verdict(SENTENCES[0][1]).needs_attention
 
 
 def test_without_steps_it_still_has_something_to_say():
-    """Attention reads no steps of the workflows it lists."""
     for _, seen, _, _ in SENTENCES:
         assert str(verdict(Seen(seen.workflow, NOW)))
