@@ -28,4 +28,4 @@ class Absurd(Peer):
             return settings | {"clients": 1, "batch": 1, "polling": 0.1}
         if row == "latency":
             return settings | {"clients": 1, "batch": 1, "polling": 0.002}
-        return settings
+        return settings | {"own_core": row == "drain"}

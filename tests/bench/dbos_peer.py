@@ -27,4 +27,4 @@ class Dbos(Peer):
             return settings | {"concurrency": 64, "threads": 64}
         if row == "latency":
             return settings | {"polling": 0.005}
-        return settings
+        return settings | {"own_core": row == "drain"}

@@ -72,7 +72,7 @@ class Peer:
 
     def workers(self, count: int, row: str, names: str = "AB") -> list[Program]:
         """Start workers at once and wait until each is up. The name is an identity that survives a restart."""
-        programs = [self._start("worker", row, name) for name in names[:count]]
+        programs = [self._start("worker", row, name, core=core) for core, name in enumerate(names[:count])]
         for program in programs:
             self.wait_until_up(program)
         return programs
@@ -92,6 +92,11 @@ class Peer:
         self.server.drop(self.database)
         self.server.drop(self.template)
 
-    def _start(self, role: str, row: str, worker: str = "", database: str | None = None) -> Program:
+    def _start(
+        self, role: str, row: str, worker: str = "", database: str | None = None, core: int | None = None
+    ) -> Program:
         env = os.environ | self.env(row, database) | {"BENCH_WORKER": worker}
-        return Program(self.command(role, row), env, self.data / f"{row}.log", ROOT)
+        command = self.command(role, row)
+        if core is not None and self.settings(row).get("own_core"):  # its threads wait for one interpreter lock anyway
+            command = ["taskset", "-c", str(core % (os.cpu_count() or 1)), *command]
+        return Program(command, env, self.data / f"{row}.log", ROOT)
