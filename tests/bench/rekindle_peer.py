@@ -55,7 +55,7 @@ class Rekindle(Peer):
         with psycopg.connect(self.server.url(self.database), autocommit=True) as connection:
             connection.execute(
                 "INSERT INTO rekindle_worker (host, pid, version, release, slots, knows, heartbeat_every, alone, pooled, "
-                "incarnation, memory, ended_why) SELECT 'bench', n, '', '', 1, '{}', 10, false, false, '', 0, '' "
+                "incarnation, memory, lost, ended_why) SELECT 'bench', n, '', '', 1, '{}', 10, false, false, '', 0, 0, '' "
                 "FROM generate_series(1, 10) AS n"
             )
             for count, status, worker, wake_at in (
