@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from .counting import MOST
 from .counts import Counts, summed
@@ -31,6 +30,7 @@ class Now:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
+    id: int
     metric: str
     threshold: float
     window: float
@@ -42,6 +42,10 @@ class Rule:
         per = {60.0: "minute", 300: "5 min", 3600: "hour", 86400: "day"}.get(self.window, duration(self.window))
         return f"{self.value or 0:g} of {self.threshold:g} per {per}"
 
+    @property
+    def is_passed(self) -> bool:
+        return (self.value or 0) > self.threshold
+
 
 @dataclass(frozen=True, slots=True)
 class Tile:
@@ -52,8 +56,7 @@ class Tile:
     view: str  # of the list behind it
     change: str = ""
     mood: str = ""  # up: the change is good; down: it is not
-    threshold: str = ""
-    over: bool = False  # past its threshold
+    rule: Rule | None = None
     line: list[float] = field(default_factory=list)
 
 
@@ -100,7 +103,7 @@ def tiles(now: Now, buckets: Sequence[Counts], over: Range, rules: dict[str, Rul
             f"{within.recovered:,}",
             " · ".join(filter(None, well)) or "no worker died",
             "all",
-            **_rule(rules.get("recovery.triggered")),
+            rule=rules.get("recovery.triggered"),
             line=_line(shown, lambda one: one.recovered),
         ),
         Tile(
@@ -109,7 +112,7 @@ def tiles(now: Now, buckets: Sequence[Counts], over: Range, rules: dict[str, Rul
             f"{within.late:,}",
             f"oldest due {duration(now.oldest)}" if now.due else "all on time",
             "waiting",
-            **_rule(rules.get("late")),
+            rule=rules.get("late"),
             line=_line(shown, lambda one: one.late),
         ),
     ]
@@ -144,10 +147,6 @@ def _since(now: int, before: int, over: Range) -> str:
     if now == before:
         return "as before" if now else "none"
     return f"to the {RANGES[over.key][0]} before" if over.key in RANGES else "to the time before"
-
-
-def _rule(rule: Rule | None) -> dict[str, Any]:
-    return {"threshold": rule.words, "over": (rule.value or 0) > rule.threshold} if rule else {}
 
 
 def _capped(number: int) -> str:

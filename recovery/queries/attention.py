@@ -16,6 +16,7 @@ from workflows.takeover import MODE
 from ..attention import SHOWN, Group, Line, attention, urgent_first
 from ..checking import REVIEWED
 from ..late import DUE_NAMES, GRACE
+from ..search.troubles import ALIVE
 from ..verdict import Kind
 from ..verdict.waiting import PATIENCE
 from .together import Rows
@@ -47,7 +48,7 @@ SELECT kind, name, id, since, count(*) OVER (PARTITION BY kind, name, grouped) A
     UNION ALL
     (SELECT CASE WHEN s.basket <> ALL(%(review)s) THEN 'in a basket' WHEN s.error ->> 'type' = 'Crashed' THEN 'uncertain' ELSE 'held for review' END,
         w.name, w.id, COALESCE(s.began_at, w.due_at), s.basket
-    FROM (SELECT * FROM rekindle_step WHERE status = 'waiting' AND basket <> '' AND kind <> 'signal' LIMIT {MOST}) s
+    FROM (SELECT * FROM rekindle_step WHERE status = 'waiting' AND basket <> '' AND kind <> 'signal' AND {ALIVE} LIMIT {MOST}) s
     JOIN rekindle_workflow w ON w.id = s.workflow_id
     WHERE s.basket = ANY(%(review)s) OR s.began_at < now() - %(patience)s * interval '1 second')
     UNION ALL

@@ -40,7 +40,7 @@ HELD = "SELECT name, count(*) AS running FROM rekindle_workflow WHERE worker_id 
 ERRORS = """SELECT DISTINCT ON (name) name, left(COALESCE(error ->> 'type', ''), 60) AS type, left(COALESCE(error ->> 'message', ''), 160) AS message FROM (
     SELECT name, error, finished_at FROM rekindle_workflow WHERE status = 'failed' AND finished_at >= %(since)s ORDER BY finished_at DESC LIMIT 500) f
 ORDER BY name, finished_at DESC"""
-RULES = "SELECT metric, threshold, \"window\", value FROM rekindle_recovery_alertrule WHERE enabled AND scope = '' AND threshold > 0 ORDER BY id"
+RULES = "SELECT id, metric, threshold, \"window\", value FROM rekindle_recovery_alertrule WHERE enabled AND scope = '' AND threshold > 0 ORDER BY id"
 # One run of each duty, its newest; a loose scan of the index, because there are many runs and few duties.
 DUTIES = """WITH RECURSIVE known(name) AS (
     (SELECT name FROM rekindle_recovery_duty ORDER BY name LIMIT 1)

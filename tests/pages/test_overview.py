@@ -84,11 +84,14 @@ def test_tiles_count_the_range_and_lead_to_their_lists(viewer, a_day):
     assert 'href="/workflows/?view=failed"' in text(viewer.get("/"))
 
 
-def test_a_tile_with_a_rule_shows_its_threshold(viewer, a_day):
+def test_a_tile_with_a_rule_shows_its_threshold_and_leads_to_it(viewer, a_day):
     AlertRule.objects.filter(metric="recovery.triggered").delete()
-    AlertRule.objects.create(name="many", metric="recovery.triggered", threshold=10, value=7)
+    rule = AlertRule.objects.create(name="many", metric="recovery.triggered", threshold=10, value=7)
 
-    assert "7 of 10 per hour" in text(viewer.get("/"))
+    page = viewer.get("/")
+
+    assert "7 of 10 per hour" in text(page)
+    assert f'href="/recovery/#rule-{rule.pk}"' in page.content.decode()
 
 
 def test_a_backlog_has_a_forecast(viewer, worker):

@@ -129,6 +129,13 @@ def test_people_who_let_wait_are_reminded_after_a_day(worker):
     assert sentence.startswith("In basket fraud for 1 d 6 h: a person has to resume it.")
 
 
+def test_what_ended_while_it_waited_waits_for_nobody(worker):
+    one = WorkflowFactory(status="cancelled", finished_at=timezone.now(), wake_at=None)
+    StepFactory(workflow=one, status="waiting", basket="fraud", began_at=ago(days=2))
+
+    assert told() == []
+
+
 def test_overrunning_says_by_how_much(worker):
     WorkflowFactory(running=True, worker=worker, run_limit=60, running_at=ago(minutes=3))
 

@@ -71,6 +71,7 @@ def _asked(ask: Ask, homes: list[Home], known: dict[str, dict[str, str]], rounds
             for _ in range(WARM - 1):
                 request()
     gc.collect()
+    gc.freeze()  # as project/wsgi.py does
     for _ in range(rounds):
         for home in homes:
             home.tend()
