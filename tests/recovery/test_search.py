@@ -15,7 +15,7 @@ from recovery.search.known import Known
 from recovery.search.language import KEYS
 from recovery.search.troubles import first_id
 from tests.factories import StepFactory, WorkerFactory, WorkflowFactory, ago
-from workflows.models import Workflow
+from workflows.models import Step, Workflow
 
 QUIET = [HealthCheck.function_scoped_fixture]
 
@@ -209,11 +209,15 @@ def test_no_text_is_an_error(world, known, text):
 @pytest.fixture
 def crowd(db):
     """Enough others, and known to the planner, that it chooses as it would among a million."""
-    Workflow.objects.bulk_create(
-        Workflow(name=f"n{n % 40}", key=f"K-{n}", status="completed", finished_at=timezone.now()) for n in range(4000)
+    now = timezone.now()
+    others = Workflow.objects.bulk_create(
+        Workflow(name=f"n{n % 40}", key=f"K-{n}", status="completed", finished_at=now) for n in range(4000)
     )
+    Step.objects.bulk_create(Step(workflow=one, position=0, name="pack", status="done", ended_at=now) for one in others)
     with connection.cursor() as cursor:
-        cursor.execute("ANALYZE rekindle_workflow; SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
+        cursor.execute(
+            "ANALYZE rekindle_workflow, rekindle_step; SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off"
+        )
 
 
 def test_a_key_is_looked_up_in_its_index(crowd):
