@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 StepKey = tuple[str, int]  # path and position
 
-# What most steps have in common is not told to the database: it reads, and we write, a third of the text.
+# What most steps have in common is not told to the database: it reads, and we write, half the text.
 USUAL = {
     "path": ".",
     "occurrence": 1,
