@@ -220,12 +220,10 @@ def crowd(db):
         )
 
 
-@pytest.mark.proof
 def test_a_key_is_looked_up_in_its_index(crowd):
     assert "rekindle_key" in Workflow.objects.filter(search("key:ORD-1").wanted).explain()
 
 
-@pytest.mark.proof
 @pytest.mark.parametrize(
     ("text", "index"),
     [
