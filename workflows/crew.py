@@ -5,15 +5,27 @@ replaced, and costs its process a slot until it returns after all.
 """
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from queue import SimpleQueue
 
 log = logging.getLogger("rekindle")
 
 Work = Callable[[], None]
+
+
+def take_turns() -> None:
+    """Ask that threads which this one starts do not push one another aside when they wake.
+
+    Each commit wakes many at once, and all but one would only find that the interpreter's lock is taken. Where the
+    system knows no such wish, or does not grant it, they work as well, at a third more processor time.
+    """
+    if hasattr(os, "SCHED_BATCH") and os.sched_getscheduler(0) == os.SCHED_OTHER:
+        with suppress(PermissionError):
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
 class ThreadCrew:

@@ -18,7 +18,7 @@ from .borrow import Borrowing
 from .claiming import Claimer
 from .conf import settings
 from .connections import behind_pooler, configure_body, connect_engine
-from .crew import ThreadCrew
+from .crew import ThreadCrew, take_turns
 from .definitions import discover
 from .errors import Fenced, Stop
 from .executing import execute
@@ -314,6 +314,7 @@ def _look_out(everything: list[Callable[[], float]]) -> float:
 
 def work_here(concurrency: int, supervisor: Supervised, *, alone: bool = False) -> None:
     """Be a worker until SIGTERM. The process ends with it: a body that hangs must not keep it."""
+    take_turns()
     worker = Worker(concurrency, supervisor, alone=alone)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, worker.stop)

@@ -30,8 +30,8 @@ class Rekindle(Peer):
     sweeps = True
 
     def settings(self, row: str) -> dict[str, Any]:
-        """As it comes, with room for what the row asks. Nothing about recovery is touched."""
-        return {"concurrency": 256 if row in ("takeover", "restart") else 64, "own_core": row == "drain"}
+        """As it comes, with room for what the row asks: the drain fastest, like its peers. Nothing about recovery is touched."""
+        return {"concurrency": 256 if row in ("drain", "takeover", "restart") else 64, "own_core": row == "drain"}
 
     def command(self, role: str, row: str) -> list[str]:
         if role == "client":

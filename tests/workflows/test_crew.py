@@ -1,13 +1,15 @@
 """The threads of a worker: none is waited for in vain, and what does not come back is counted."""
 
+import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
 from django.db import connection
 
 from workflows.borrow import Borrowing
-from workflows.crew import ThreadCrew
+from workflows.crew import ThreadCrew, take_turns
 
 
 @contextmanager
@@ -90,3 +92,18 @@ def test_what_a_body_keeps_of_the_shared_connections_is_taken_when_it_ends(gate)
     assert done.wait(30)
     assert answers == ["0"]
     borrowing.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_BATCH"), reason="only Linux knows such turns")
+@pytest.mark.parametrize(("chosen", "then"), [("SCHED_OTHER", "SCHED_BATCH"), ("SCHED_IDLE", "SCHED_IDLE")])
+def test_threads_take_turns_unless_the_machines_owner_chose_otherwise(chosen, then):
+    """The wish holds for the threads that are started after it, which is where bodies run."""
+
+    def wish() -> int:
+        os.sched_setscheduler(0, getattr(os, chosen), os.sched_param(0))
+        take_turns()
+        with ThreadPoolExecutor(1) as started:
+            return started.submit(os.sched_getscheduler, 0).result()
+
+    with ThreadPoolExecutor(1) as apart:
+        assert apart.submit(wish).result() == getattr(os, then)
