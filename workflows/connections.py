@@ -25,6 +25,9 @@ SESSION = {
 BODY = {name: SESSION[name] for name in SESSION if name.startswith(("client_", "tcp_"))}
 KEEPALIVES = {"keepalives": 1, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 
+# Nobody's statement is at fault: the database is away, busy, or takes nothing for a while. Whoever meets it tries again.
+AWAY = (psycopg.OperationalError, psycopg.InternalError, psycopg.InterfaceError)
+
 # Every statement of the journal and the claim goes by key; a plan made while the tables were empty must not scan them.
 BY_KEY = {
     "enable_seqscan": "off",

@@ -17,7 +17,7 @@ import psycopg
 
 from .applying import Applied, Asked, apply, verdict
 from .conf import settings
-from .connections import connect_engine
+from .connections import AWAY, connect_engine
 from .errors import Fenced
 from .held import Entry, Held, StepKey
 from .logs import about
@@ -231,6 +231,4 @@ class GroupJournal(threading.Thread):
 
 def _is_trouble(error: Exception) -> bool:
     """The database is away, busy or read-only: nobody's write is at fault. (Class 54: one is too large for it.)"""
-    if not isinstance(error, psycopg.OperationalError | psycopg.InternalError | psycopg.InterfaceError):
-        return False
-    return not (error.sqlstate or "").startswith("54")
+    return isinstance(error, AWAY) and not (error.sqlstate or "").startswith("54")

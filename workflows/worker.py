@@ -17,7 +17,7 @@ from . import logs
 from .borrow import Borrowing
 from .claiming import Claimer
 from .conf import settings
-from .connections import behind_pooler, configure_body, connect_engine
+from .connections import AWAY, behind_pooler, configure_body, connect_engine
 from .crew import ThreadCrew
 from .definitions import discover
 from .errors import Fenced, Stop
@@ -34,6 +34,7 @@ log = logging.getLogger("rekindle")
 
 HELPERS = 64  # threads for parallel branches, beside those that run workflows
 SELDOM = 1.0  # how often to look after the rest, where workers do not look out for the dead
+PAUSE = 0.05  # before the first try to reach the database again; it doubles until a turn succeeds
 GATHER = 0.008  # how long to let freed slots gather before the next claim
 
 lookouts: list[Callable[[], float]] = []  # what else a worker looks after, and when again; recovery adds its sweep
@@ -98,13 +99,14 @@ class Worker:
         """The database may go away for a while; a worker does not."""
         try:
             turn()
-        except psycopg.OperationalError as error:
+            self._pause = PAUSE
+        except AWAY as error:
             log.warning("the worker waits for the database: %s", str(error).strip())
             self._reconnect()
 
     def _reconnect(self) -> None:
-        pause = 0.05
-        while not self.stopping.wait(pause):
+        while not self.stopping.wait(self._pause):
+            self._pause = min(self._pause * 2, 1)
             self._supervisor.beat()
             try:
                 self._connection.close()
@@ -112,14 +114,16 @@ class Worker:
                 self._give_back_at = 0.0
                 self._listen()
                 return
-            except psycopg.OperationalError:
-                pause = min(pause * 2, 1)
+            except AWAY as error:
+                log.debug("the worker still waits for the database: %s", error)
 
     # -- one turn of the loop ---------------------------------------------------------------------------------------
 
     def _turn(self) -> None:
         if not self._journal.is_alive():
             raise RuntimeError("the journal has ended: nothing can be written here any more, so this process ends")
+        if not self._liveness.is_alive() and not self.stopping.is_set():
+            raise RuntimeError("nobody shows any more that this process lives, so it ends")
         self._supervisor.beat()
         self._look_for_lone_work()
         self._give_back_unheard()
@@ -138,6 +142,7 @@ class Worker:
             time.sleep(GATHER)  # a claim costs a commit: let a few slots gather
         return self._hungry or time.monotonic() >= self._next
 
+    _pause = PAUSE
     _next = 0.0
     _look_at = 0.0
     _give_back_at = 0.0
