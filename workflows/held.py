@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
 from .definitions import Definition
-from .errors import FINAL, Dropped, Interrupted, Stop
+from .errors import FINAL, Dropped, Fenced, Interrupted, Stop
 
 if TYPE_CHECKING:
     from .models import Workflow  # noqa: F401  (named in docstrings)
@@ -352,6 +352,19 @@ class Held:
             self.changed.notify_all()
         for waiter in entry.waiters if entry else ():
             waiter.release(stop)
+
+    def hand_back(self) -> bool:
+        """Give it back before its run has come to an end. False if that has had its last word, or it is not ours."""
+        with self.lock:
+            if self.leaving or self.stop:
+                return False
+            entry = self._entry(None)
+            entry.row |= {"status": "queued", "wake_in": 0}
+            self._tell(entry, "workflow.handed_back", None, None, json.dumps({"in_step": self.last_step}))
+            self.leaving, self.stop = True, Fenced()
+            self.changed.notify_all()
+        self.journal.submit(self)
+        return True
 
     def nudge(self, nudges: int, asked: dict[str, Any] | None) -> bool:
         """Somebody acted from outside. True if it is news."""

@@ -20,13 +20,13 @@ from .conf import settings
 from .connections import AWAY, behind_pooler, configure_body, connect_engine
 from .crew import ThreadCrew
 from .definitions import discover
-from .errors import Fenced, Stop
 from .executing import execute
 from .held import Held
 from .journal import GroupJournal
 from .liveness import Liveness
 from .notify import CHANNEL, DUE
 from .overrun import Overruns
+from .supervisor import STOP
 from .takeover import give_up
 from .zombies import refuse
 
@@ -287,15 +287,8 @@ class Worker:
             time.sleep(0.01)
         self._gone.set()
         for held in list(self._held.values()):
-            logs.ended(held, "handed back")
-            row = {"status": "queued", "wake_in": 0}
-            note = json.dumps({"in_step": held.last_step})
-            try:
-                held.write(row=row, event="workflow.handed_back", data=note, durable=False)
-            except Stop:
-                continue  # it is no longer ours
-            held.journal.submit(held)
-            held.refuse(Fenced())
+            if held.hand_back():
+                logs.ended(held, "handed back")
         self._journal.close()
         self._journal.join(timeout=10)
         try:
@@ -320,6 +313,7 @@ def _look_out(everything: list[Callable[[], float]]) -> float:
 def work_here(concurrency: int, supervisor: Supervised, *, alone: bool = False) -> None:
     """Be a worker until SIGTERM. The process ends with it: a body that hangs must not keep it."""
     worker = Worker(concurrency, supervisor, alone=alone)
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in STOP:
         signal.signal(number, worker.stop)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP)  # whoever forked us did so with ears shut
     worker.run()

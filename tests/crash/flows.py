@@ -95,3 +95,15 @@ def crosses(run: Run, rows: list[int]) -> None:
                     time.sleep(0.01)
 
     run.step(cross, name="cross", atomic=True)
+
+
+@workflow("lazy_end", persistence="lazy")
+def lazy_end(run: Run) -> str:
+    """All it has to say, it says at its end."""
+
+    def body() -> str:
+        note("begun")
+        time.sleep(0.5)
+        return note("ended")
+
+    return str(run.step(body, name="body"))
