@@ -17,7 +17,7 @@ from . import logs
 from .borrow import Borrowing
 from .claiming import Claimer
 from .conf import settings
-from .connections import AWAY, behind_pooler, configure_body, connect_engine
+from .connections import AWAY, behind_pooler, configure_body, configure_look_out, connect_engine
 from .crew import ThreadCrew
 from .definitions import discover
 from .executing import execute
@@ -303,6 +303,7 @@ def _look_out(everything: list[Callable[[], float]]) -> float:
     pause = settings().sweep_every or SELDOM
     for lookout in everything:
         try:
+            configure_look_out()
             pause = min(pause, lookout())
         except Exception as error:
             log.warning("the look-out %s failed: %s", getattr(lookout, "__name__", lookout), error)
