@@ -33,6 +33,9 @@ FROM (SELECT w.*, now() - w.heartbeat_at >= %(stale_after)s * interval '1 second
 FROM rekindle_worker w WHERE w.ended_at IS NULL AND (%(only)s::bigint IS NULL OR w.id = %(only)s)) AS w
 """  # noqa: S608  (constants)
 
+# For pages, which must tell the truth also where nobody is left who could declare the dead dead.
+HEARD = "{worker}.ended_at IS NULL AND {worker}.heartbeat_at > now() - {stale_after} * interval '1 second'"
+
 
 class Sign(NamedTuple):
     """What one look saw of one worker."""

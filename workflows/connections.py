@@ -81,10 +81,10 @@ def configure(connection: psycopg.Connection[Any], session: dict[str, str]) -> N
 
 def configure_look_out() -> None:
     """The connection of the thread that looks out, once: who is frozen in the middle of a look must not keep its locks."""
-    engine: Any = connections[settings().database]
+    engine = connections[settings().database]
     if engine.connection is None and not behind_pooler():
         engine.ensure_connection()
-        configure(engine.connection, SESSION)
+        configure(engine.connection, SESSION)  # type: ignore[arg-type]
 
 
 def configure_body(connection: psycopg.Connection[Any]) -> None:

@@ -41,7 +41,8 @@ def test_what_has_ended_is_not_handed_back_although_its_end_is_not_written_yet(w
     workflow.refresh_from_db()
     assert (workflow.status, workflow.worker, Worker.objects.get().ended_why) == ("completed", None, "stopped")
     told = list(Event.objects.filter(workflow=workflow).order_by("seq").values_list("type", flat=True))
-    assert told[-1] == "workflow.completed" and "workflow.handed_back" not in told
+    assert told[-1] == "workflow.completed"
+    assert "workflow.handed_back" not in told
 
 
 STOPPED_AT_BIRTH = """
