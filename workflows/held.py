@@ -141,6 +141,7 @@ class Held:
         self.fence: int = row["fence"]
         self.input: dict[str, Any] = row["input"]
         self.variables: dict[str, Any] = row["variables"]
+        self.stored_variables = self.variables  # as they were last read
         self.ticket: str = row["ticket"]
         self.recovery_attempts: int = row["recovery_attempts"]
         self.max_recovery_attempts: int = row["max_recovery_attempts"]
@@ -352,6 +353,12 @@ class Held:
             self.changed.notify_all()
         for waiter in entry.waiters if entry else ():
             waiter.release(stop)
+
+    def hear_variables(self, stored: dict[str, Any]) -> None:
+        """Take over what somebody else has set; what this run has set since stays. Called under the lock."""
+        before, self.stored_variables = self.stored_variables, stored
+        theirs = {name: value for name, value in stored.items() if self.variables.get(name) == before.get(name)}
+        self.variables = self.variables | theirs
 
     def hand_back(self) -> bool:
         """Give it back before its run has come to an end. False if that has had its last word, or it is not ours."""

@@ -64,6 +64,7 @@ class Worker:
         self._slots = threading.Lock()
         self._ended_why = "stopped"
         self._freed = False
+        self._unheard: set[str] = set()  # ids of those on which somebody acted without a wake-up
         self._hungry = True
         self._bell_out, self._bell_in = os.pipe()
         os.set_blocking(self._bell_in, False)
@@ -126,6 +127,7 @@ class Worker:
             raise RuntimeError("nobody shows any more that this process lives, so it ends")
         self._supervisor.beat()
         self._look_for_lone_work()
+        self._hear_unheard()
         self._give_back_unheard()
         self._replace_if_lost()
         free = self._free()
@@ -171,6 +173,16 @@ class Worker:
             if notice.payload == DUE:
                 self._next = 0.0
             elif (held := self._held.get(notice.payload)) is not None:
+                self._claimer.refresh(held)
+
+    def _hear_later(self, held: Held) -> None:
+        """Somebody acted on it, and no wake-up came. Only the loop may use its connection."""
+        self._unheard.add(str(held.id))
+        self._ring()
+
+    def _hear_unheard(self) -> None:
+        while self._unheard:
+            if (held := self._held.get(self._unheard.pop())) is not None:
                 self._claimer.refresh(held)
 
     def _look_for_lone_work(self) -> None:
@@ -267,7 +279,7 @@ class Worker:
 
     def _watch(self) -> None:
         """Look out for the dead, for what overruns, and whatever else recovery asked for, on a thread of its own."""
-        overruns = Overruns(self.number, self._held, self._leave_behind)
+        overruns = Overruns(self.number, self._held, self._leave_behind, self._hear_later)
         everything = [overruns.look] if self.alone else [*lookouts, overruns.look]
         pause = settings().sweep_every or SELDOM
         while not self.stopping.wait(pause):
