@@ -1,6 +1,7 @@
 """How log lines look: a sentence with its facts behind it for people, one JSON object a line for machines.
 
-Names, inputs and errors of workflows are other people's text: a line break in them never starts a new line.
+Names, inputs and errors of workflows are other people's text: a line break in them never starts a new line, in a
+traceback none that could be mistaken for one of ours, and nothing in them steers a terminal.
 """
 
 import json
@@ -24,8 +25,10 @@ class Sentences(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         behind = "".join(f" {name}={json.dumps(value, default=str)}" for name, value in facts(record).items())
         line = f"{stamp(record)} {record.levelname.lower():7} {record.getMessage()}{behind}"
-        line = line.replace("\r", "\\r").replace("\n", "\\n")
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        if not record.exc_info:
+            return _plain(line)
+        below = self.formatException(record.exc_info).splitlines()
+        return "\n".join([_plain(line), *(f"    {_plain(each)}" for each in below)])
 
 
 class Json(logging.Formatter):
@@ -35,6 +38,10 @@ class Json(logging.Formatter):
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return json.dumps(line, default=str)
+
+
+def _plain(line: str) -> str:
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in line)
 
 
 def logging_settings(form: str) -> dict[str, Any]:

@@ -10,13 +10,17 @@ from typing import Any
 from django.db import DatabaseError, connections
 from psycopg.pq import TransactionStatus
 
+from workflows.conf import settings
+from workflows.connections import behind_pooler
+
 PUT = "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS t(name, value)"
+LOCAL = "SET LOCAL statement_timeout = {}; SET LOCAL idle_in_transaction_session_timeout = '10s'"
 
 
 @contextmanager
 def bounded(database: str, seconds: float) -> Iterator[None]:
     engine = connections[database]
-    if engine.in_atomic_block:  # somebody else's transaction, with somebody else's limits
+    if engine.in_atomic_block or _is_pooled(database):  # somebody else's transaction or session, with their limits
         yield
         return
     limits = {
@@ -44,9 +48,14 @@ def bounded(database: str, seconds: float) -> Iterator[None]:
                 engine.close()
 
 
+def _is_pooled(database: str) -> bool:
+    """What a session is set to behind a transaction pooler is soon set for others."""
+    return database == settings().database and behind_pooler()
+
+
 @contextmanager
 def limited(database: str, seconds: float) -> Iterator[None]:
-    """For a page: no statement takes longer.
+    """For a page: no statement takes longer, and a process that is frozen in an act does not keep its locks.
 
     The limit is LOCAL to a transaction, so that nothing of it is left on a connection that is the host's again as soon as
     the page is drawn, or on one that a pooler has given to somebody else by then. A statement outside of a transaction
@@ -59,7 +68,7 @@ def limited(database: str, seconds: float) -> Iterator[None]:
         if session.info.transaction_status != TransactionStatus.IDLE:
             return execute(sql, params, many, context)
         with engine.wrap_database_errors, nullcontext() if engine.in_atomic_block else session.transaction():
-            session.execute(f"SET LOCAL statement_timeout = {int(seconds * 1000)}")
+            session.execute(LOCAL.format(int(seconds * 1000)))
             return execute(sql, params, many, context)
 
     with engine.execute_wrapper(limit):

@@ -13,15 +13,17 @@ from workflows.commands.answer import Options
 from workflows.commands.asking import find_id, read_object, who
 from workflows.commands.show import list_arguments, list_workflows, show, show_arguments
 from workflows.commands.table import clean, pairs, to_json
+from workflows.conf import settings
 from workflows.errors import BadInput, NotFound
 from workflows.models import Workflow
 from workflows.values import text
 
 from . import acts, batches, case, checking, planning
+from .bounds import bounded
 from .chaos.command import CHAOS
 from .queries import batches as queries
 from .search import Search, search
-from .sweep import sweep_now
+from .sweep import BUDGET, sweep_now
 
 SENTENCE = 600  # characters of one
 
@@ -58,7 +60,8 @@ def batch_arguments(parser: ArgumentParser) -> None:
 
 
 def sweep(options: Options) -> Answer:
-    done = sweep_now("operator")
+    with bounded(settings().database, BUDGET):
+        done = sweep_now("operator")
     text = (
         "Found {found}: released {released}, gave up {gave_up}, cancelled {cancelled}, left {held} as they are.".format(
             **done

@@ -22,7 +22,7 @@ from . import alerts, retention, rollup, schedules, wake
 from .batches import carrying
 from .bounds import bounded
 from .models import Duty
-from .sweep import sweep_now
+from .sweep import BUDGET, sweep_now
 from .tally import Tally
 
 log = logging.getLogger("rekindle")
@@ -39,7 +39,7 @@ class Declared(NamedTuple):
 def sweep(ran_by: str, deadline: float) -> Tally:
     """Find dead workers and give their work back. Counted as C37 asks: what was found is not what was recovered."""
     log.debug("Scanning for orphaned cases...")
-    done = sweep_now(ran_by)
+    done = sweep_now(ran_by, budget=min(BUDGET, deadline - time.monotonic()))
     tally = Tally(
         found=done.get("found", sum(done.values())),
         recovered=done.get("released", 0),

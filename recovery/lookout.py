@@ -2,7 +2,8 @@
 
 A worker is dead when its session lock is free at two looks half a second apart with no heartbeat between them, or when
 its heartbeat is older than the threshold. A lock taken on another incarnation of the server (before a restart, on the
-primary before this one) says nothing until its worker had seconds to come back. Behind a pooler only silence counts.
+primary before this one) says nothing until its worker had seconds to come back, and neither does its silence: nobody
+could be heard. The same seconds pass after a look of ours that came to no end. Behind a pooler only silence counts.
 Looking costs the short list of workers, however many workflows exist.
 """
 
@@ -23,13 +24,17 @@ from workflows.takeover import end_worker
 log = logging.getLogger("rekindle")
 
 LOOK = f"""
-SELECT w.id, w.heartbeat_at, now() - w.heartbeat_at >= %(stale_after)s * interval '1 second' AS silent,
-    {LOCKED.format(worker="w.id")} AS locked, w.pooled,
+SELECT id, heartbeat_at, quiet AND (settled OR incarnation = '') AS silent, locked, pooled, settled, promoted, server, now() AS at
+FROM (SELECT w.*, now() - w.heartbeat_at >= %(stale_after)s * interval '1 second' AS quiet,
+    {LOCKED.format(worker="w.id")} AS locked,
     w.incarnation = {INCARNATION} OR now() - pg_postmaster_start_time() >= %(grace)s * interval '1 second' AS settled,
     split_part(w.incarnation, '/', 2) NOT IN ('', split_part({INCARNATION}, '/', 2)) AS promoted,
-    {INCARNATION} AS server, now() AS at
-FROM rekindle_worker w WHERE w.ended_at IS NULL AND (%(only)s::bigint IS NULL OR w.id = %(only)s)
+    {INCARNATION} AS server
+FROM rekindle_worker w WHERE w.ended_at IS NULL AND (%(only)s::bigint IS NULL OR w.id = %(only)s)) AS w
 """  # noqa: S608  (constants)
+
+# For pages, which must tell the truth also where nobody is left who could declare the dead dead.
+HEARD = "{worker}.ended_at IS NULL AND {worker}.heartbeat_at > now() - {stale_after} * interval '1 second'"
 
 
 class Sign(NamedTuple):
@@ -59,11 +64,16 @@ class Lookout:
     seen: dict[int, datetime] = field(default_factory=dict)  # the last look that saw its lock held
     server: str = ""
     server_seen: float = 0.0
+    failed: bool = False  # the last look came to no end
+    back_at: float = float("-inf")  # since when we see again, after we could not, or a server that we did not know
 
     def look(self) -> dict[int, str]:
         """The dead, and what they died of: died or silent."""
+        blind, self.failed = self.failed, True
         signs = _signs()
         now = time.monotonic()
+        if blind or (signs and self.server not in ("", signs[0].server)):
+            self.back_at = now
         if signs and signs[0].server != self.server:
             # How long a restarted server has been there it says itself. A promoted one may have run for years: the
             # grace counts from our own first sight of it, also for who looks for the first time.
@@ -74,15 +84,15 @@ class Lookout:
         for sign in signs:
             if sign.locked:
                 self.seen[sign.worker] = sign.at
-            if sign.silent:
+            if sign.silent and now - self.back_at >= settings().restart_grace:
                 dead[sign.worker] = "silent"
             elif not sign.may_be_locked:
                 since, beat = self.free.get(sign.worker, (now, sign.heartbeat_at))
                 free[sign.worker] = (since, beat) if beat == sign.heartbeat_at else (now, sign.heartbeat_at)
                 waited = now - free[sign.worker][0] >= settings().death_gap
-                if waited and now - self.server_seen >= settings().restart_grace:
+                if waited and now - max(self.server_seen, self.back_at) >= settings().restart_grace:
                     dead[sign.worker] = "died"
-        self.free = free
+        self.free, self.failed = free, False
         return dead
 
     def look_once_before(self) -> None:
@@ -93,13 +103,16 @@ class Lookout:
     def end_dead(self) -> list[int]:
         """End whoever is dead, each after one more look under its row's lock."""
         ended = []
-        for number, why in self.look().items():
+        dead = self.look()
+        self.failed = bool(dead)  # until all of them are ended
+        for number, why in dead.items():
             worker = Worker.objects.using(settings().database).get(pk=number)
             if end_worker(worker, why, last_seen_at=self.seen.get(number), still=partial(_still, worker, why)):
                 ended.append(number)
                 log.warning(
                     "worker %s (%s) %s", worker, number, "died" if why == "died" else "has been silent for too long"
                 )
+        self.failed = False
         return ended
 
     def pause(self) -> float:

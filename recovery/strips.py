@@ -4,17 +4,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.utils import timezone
-
 from workflows.conf import settings
 from workflows.models import Policy
 
+from .lookout import HEARD
 from .queries.together import together
 from .verdict import Kind, Verdict, Whole, of_whole
 
 PAGES = {Kind.NO_WORKER: "workers", Kind.NO_SCHEDULER: "workers", Kind.NOT_ENFORCED: "recovery"}
 
-ALIVE = "SELECT EXISTS (SELECT FROM rekindle_worker WHERE ended_at IS NULL) AS alive"
+_HEARD = HEARD.format(worker="k", stale_after="%(stale)s")
+ALIVE = f"SELECT EXISTS (SELECT FROM rekindle_worker k WHERE {_HEARD}) AS alive, now() AS now"  # noqa: S608  (constants)
 RAN = """SELECT began_at FROM rekindle_recovery_duty WHERE name = 'sweep' AND ran_by = 'scheduled task'
 ORDER BY began_at DESC LIMIT 1"""
 CHANGED = """SELECT name, paused, mode, changed_by, changed_at FROM rekindle_policy
@@ -32,10 +32,10 @@ def strips() -> list[Strip]:
 
 
 def _seen() -> Whole:
-    """In one round trip."""
-    found = together({}, workers=ALIVE, ran=RAN, changed=CHANGED)
+    """In one round trip, by the database's clock."""
+    found = together({"stale": settings().stale_after}, workers=ALIVE, ran=RAN, changed=CHANGED)
     return Whole(
-        now=timezone.now(),
+        now=datetime.fromisoformat(found["workers"][0]["now"]),
         live_workers=int(found["workers"][0]["alive"]),
         scheduler_ran=datetime.fromisoformat(found["ran"][0]["began_at"]) if found["ran"] else None,
         mode=settings().mode,

@@ -58,7 +58,7 @@ class Sweep:
         return done
 
 
-def sweep_now(detected_by: str, crowd_moves: float = CROWD_MOVES) -> dict[str, int]:
+def sweep_now(detected_by: str, crowd_moves: float = CROWD_MOVES, budget: float = BUDGET) -> dict[str, int]:
     """Both looks, then batch after batch until nothing is left: for whoever does not look all the time.
 
     A herd is released as fast as it is claimed; if nobody claims it, its rest is left to the next sweep.
@@ -67,7 +67,7 @@ def sweep_now(detected_by: str, crowd_moves: float = CROWD_MOVES) -> dict[str, i
     sweep.lookout.look_once_before()
     total, began = Counter(dict.fromkeys(KEYS, 0)), time.monotonic()
     moved = began
-    while time.monotonic() - began < BUDGET:
+    while time.monotonic() - began < budget:
         done = sweep.once()
         total.update(done)
         if taken := done["found"] - done["held"]:

@@ -114,8 +114,10 @@ class Claimer:
         return int(self.connection.execute(GIVE_BACK, {"worker": self.worker, "known": known}).rowcount)
 
     def refresh(self, held: Held) -> None:
-        """Somebody acted on a workflow we hold: read its inbox and what was resumed or moved; let its paths look again."""
-        row = self.connection.execute("SELECT nudges, asked FROM rekindle_workflow WHERE id = %s", [held.id]).fetchone()
+        """Somebody acted on a workflow we hold: read its inbox, its variables and what was resumed or moved; let its paths
+        look again."""
+        look = "SELECT nudges, asked, variables FROM rekindle_workflow WHERE id = %s"
+        row = self.connection.execute(look, [held.id]).fetchone()
         if row is None:
             return
         fresh = Recordings.read(self.connection, [held.id])
@@ -131,7 +133,8 @@ class Claimer:
                 elif step.status == "waiting" and step.attempt == known.attempt:
                     known.basket = step.basket  # it may have been moved
             held.inbox = [signal for signal in fresh.inbox.get(held.id, ()) if signal["id"] not in held.taken]
-            held.nudges, held.asked = row
+            held.nudges, held.asked, variables = row
+            held.hear_variables(variables)
             held.changed.notify_all()
 
     def _take(self, query: str, names: Sequence[str], slots: int, share: int) -> list[dict[str, Any]]:

@@ -25,6 +25,9 @@ SESSION = {
 BODY = {name: SESSION[name] for name in SESSION if name.startswith(("client_", "tcp_"))}
 KEEPALIVES = {"keepalives": 1, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 
+# Nobody's statement is at fault: the database is away, busy, or takes nothing for a while. Whoever meets it tries again.
+AWAY = (psycopg.OperationalError, psycopg.InternalError, psycopg.InterfaceError)
+
 # Every statement of the journal and the claim goes by key; a plan made while the tables were empty must not scan them.
 BY_KEY = {
     "enable_seqscan": "off",
@@ -74,6 +77,14 @@ def configure(connection: psycopg.Connection[Any], session: dict[str, str]) -> N
         "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS t(name, value)",
         [list(session), list(session.values())],
     )
+
+
+def configure_look_out() -> None:
+    """The connection of the thread that looks out, once: who is frozen in the middle of a look must not keep its locks."""
+    engine = connections[settings().database]
+    if engine.connection is None and not behind_pooler():
+        engine.ensure_connection()
+        configure(engine.connection, SESSION)  # type: ignore[arg-type]
 
 
 def configure_body(connection: psycopg.Connection[Any]) -> None:

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
 from .definitions import Definition
-from .errors import FINAL, Dropped, Interrupted, Stop
+from .errors import FINAL, Dropped, Fenced, Interrupted, Stop
 
 if TYPE_CHECKING:
     from .models import Workflow  # noqa: F401  (named in docstrings)
 
 StepKey = tuple[str, int]  # path and position
+
+HEAVY = 4_000_000  # bytes: as much as this is written also where persistence is lazy, and no commit is much larger
 
 # What most steps have in common is not told to the database: it reads, and we write, half the text.
 USUAL = {
@@ -82,6 +84,7 @@ class Entry:
     events: list[dict[str, Any]] = field(default_factory=list)
     signals: list[dict[str, Any]] = field(default_factory=list)
     waiters: list["Waiter"] = field(default_factory=list)
+    size: int = 0  # bytes of its values, roughly
     n: int = 0
     fence: int | None = None  # if it counts only under the fence of its own beginning
 
@@ -92,6 +95,7 @@ class Entry:
             self.events.append(event | {"k": len(self.events) + 1})
         self.signals += newer.signals
         self.waiters += newer.waiters
+        self.size += newer.size
 
 
 class Waiter:
@@ -141,6 +145,7 @@ class Held:
         self.fence: int = row["fence"]
         self.input: dict[str, Any] = row["input"]
         self.variables: dict[str, Any] = row["variables"]
+        self.stored_variables = self.variables  # as they were last read
         self.ticket: str = row["ticket"]
         self.recovery_attempts: int = row["recovery_attempts"]
         self.max_recovery_attempts: int = row["max_recovery_attempts"]
@@ -202,7 +207,7 @@ class Held:
         epoch: int | None = None,
     ) -> None:
         """Ask for a change; when `durable`, return only after it is committed."""
-        waiter = Waiter() if durable else None
+        waiter = Waiter() if durable or self._is_heavy() else None
         with self.lock:
             entry = self._entry(epoch)
             if step is not None:
@@ -214,6 +219,7 @@ class Held:
                 self.leaving = self.leaving or "status" in row
             if variables:
                 entry.row["variables"] = _merge(entry.row.get("variables"), variables)
+                entry.size += len(variables)
             if signal is not None and step is not None:
                 entry.signals.append({"id": signal, "workflow": str(self.id), "consumed_by": step.path})
             if waiter:
@@ -265,6 +271,11 @@ class Held:
                 step.status, step.basket = "dropped", ""
                 self._record(entry, step, "dropped", 0, None, None)
 
+    def _is_heavy(self) -> bool:
+        """So much has gathered that it must not wait any longer."""
+        pending = self.pending
+        return self.lazy and pending is not None and pending.size > HEAVY
+
     def _entry(self, epoch: int | None) -> Entry:
         if epoch is not None and epoch != self.epoch:
             raise Dropped
@@ -313,6 +324,7 @@ class Held:
         if step.wake_at:
             kept["wake_at"] = step.wake_at.isoformat()
         entry.steps[step.key] = kept
+        entry.size += len(result or "") + len(error or "") + len(step.name) + 100
 
     def _tell(self, entry: Entry, event: str, step: Recorded | None, seconds: float | None, data: str | None) -> None:
         told: dict[str, Any] = {"id": str(self.id), "type": event, "k": len(entry.events) + 1, "data": data}
@@ -352,6 +364,25 @@ class Held:
             self.changed.notify_all()
         for waiter in entry.waiters if entry else ():
             waiter.release(stop)
+
+    def hear_variables(self, stored: dict[str, Any]) -> None:
+        """Take over what somebody else has set; what this run has set since stays. Called under the lock."""
+        before, self.stored_variables = self.stored_variables, stored
+        theirs = {name: value for name, value in stored.items() if self.variables.get(name) == before.get(name)}
+        self.variables = self.variables | theirs
+
+    def hand_back(self) -> bool:
+        """Give it back before its run has come to an end. False if that has had its last word, or it is not ours."""
+        with self.lock:
+            if self.leaving or self.stop:
+                return False
+            entry = self._entry(None)
+            entry.row |= {"status": "queued", "wake_in": 0}
+            self._tell(entry, "workflow.handed_back", None, None, json.dumps({"in_step": self.last_step}))
+            self.leaving, self.stop = True, Fenced()
+            self.changed.notify_all()
+        self.journal.submit(self)
+        return True
 
     def nudge(self, nudges: int, asked: dict[str, Any] | None) -> bool:
         """Somebody acted from outside. True if it is news."""

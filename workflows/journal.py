@@ -17,7 +17,7 @@ import psycopg
 
 from .applying import Applied, Asked, apply, verdict
 from .conf import settings
-from .connections import connect_engine
+from .connections import AWAY, connect_engine
 from .errors import Fenced
 from .held import Entry, Held, StepKey
 from .logs import about
@@ -26,6 +26,7 @@ from .zombies import refuse
 log = logging.getLogger("rekindle")
 
 MOST = 256  # entries in a commit
+LARGEST = 32_000_000  # bytes of their values, before no more is added: a statement has its time-out
 
 
 class GroupJournal(threading.Thread):
@@ -76,7 +77,8 @@ class GroupJournal(threading.Thread):
     def _gather(self) -> list[tuple[Held, Entry]]:
         """Wait until somebody asks, then take everything that was asked meanwhile."""
         asked: list[tuple[Held, Entry]] = []
-        while len(asked) < MOST:
+        size = 0
+        while len(asked) < MOST and size < LARGEST:
             self._take_started()
             try:
                 held = self._ready.get_nowait() if asked else self._ready.get(timeout=self._patience())
@@ -89,6 +91,7 @@ class GroupJournal(threading.Thread):
                 entry, held.pending = held.pending, None
             if entry:
                 asked.append((held, entry))
+                size += entry.size
         return asked
 
     def _patience(self) -> float:
@@ -231,6 +234,4 @@ class GroupJournal(threading.Thread):
 
 def _is_trouble(error: Exception) -> bool:
     """The database is away, busy or read-only: nobody's write is at fault. (Class 54: one is too large for it.)"""
-    if not isinstance(error, psycopg.OperationalError | psycopg.InternalError | psycopg.InterfaceError):
-        return False
-    return not (error.sqlstate or "").startswith("54")
+    return isinstance(error, AWAY) and not (error.sqlstate or "").startswith("54")

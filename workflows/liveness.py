@@ -17,7 +17,7 @@ from typing import Any
 import psycopg
 
 from .conf import settings
-from .connections import behind_pooler, connect_engine
+from .connections import AWAY, behind_pooler, connect_engine
 from .version import VERSION
 
 log = logging.getLogger("rekindle")
@@ -72,6 +72,7 @@ class Liveness(threading.Thread):
         )
         # Locked before anybody can see the row: nobody finds it without its lock.
         self._take_lock()
+        self._locked = True
         self._lock.execute(REGISTER, [self.worker, *here, alone, behind_pooler()])
         self._beats: psycopg.Connection[Any] = connect_engine("rekindle beat")
         os.register_at_fork(after_in_child=self._let_go)
@@ -80,11 +81,11 @@ class Liveness(threading.Thread):
         beat_at = time.monotonic() + settings().heartbeat
         while not self._closing:
             try:
-                lost = self._wait_for_loss(beat_at - time.monotonic())
+                lost = not self._locked or self._wait_for_loss(beat_at - time.monotonic())
                 if self._closing:
                     return
                 alive = self._lock_again() if lost else self._beat()
-            except psycopg.OperationalError as error:
+            except AWAY as error:
                 log.warning("worker %s cannot show that it lives: %s", self.worker, str(error).strip())
                 time.sleep(0.1)
                 continue
@@ -111,12 +112,14 @@ class Liveness(threading.Thread):
 
     def _lock_again(self) -> bool:
         """Beat first, so that nobody takes us for dead, then take the lock. False: we were ended."""
+        self._locked = False  # until we have it, whatever comes between
         self._lock.close()
         self._lock = connect_engine("rekindle lock")
         alive = self._say(self._lock)
         if alive:
             self._take_lock()
             self._lock.execute(MOVED, [self.worker])
+            self._locked = True
             log.warning("worker %s had lost its lock and has it again", self.worker, extra={"worker": self.worker})
         return alive
 

@@ -1,11 +1,11 @@
-"""What this process has held for long: what the database says of it, and whether it has passed its run limit.
+"""What this process has held for long: whether somebody acted on it, and whether it has passed its run limit.
 
 A body cannot be killed in a thread, and a worker that lives keeps what it holds. So the holder watches itself: since
 the claim, by its monotonic clock. What to do past the limit is the policy's: flag (one event for each hold), extend
 (an event, and another limit), recover (give it up: it counts as a recovery without progress, so it is tried a bounded
 number of times) or fail. Runs that end within a second are never looked at.
 
-The same look finds what is no longer ours although its body goes on.
+The same look finds what is no longer ours although its body goes on, and what somebody did of which no wake-up told.
 """
 
 import logging
@@ -32,17 +32,24 @@ log = logging.getLogger("rekindle")
 EVERY = 1.0  # between two looks, and the age below which nothing is looked at
 
 LOOK = f"""
-SELECT w.id, COALESCE(p.run_limit, w.run_limit), COALESCE(p.on_run_limit, 'flag'), {MODE}
+SELECT w.id, w.nudges, COALESCE(p.run_limit, w.run_limit), COALESCE(p.on_run_limit, 'flag'), {MODE}
 FROM rekindle_workflow w LEFT JOIN rekindle_policy p ON p.name = w.name LEFT JOIN rekindle_policy everyone ON everyone.name = '*'
 WHERE w.worker_id = %(worker)s
 """  # noqa: S608  (constants)
 
 
 class Overruns:
-    """Looks at the runs of one worker. `leave` gets those that are no longer ours although their bodies go on."""
+    """Looks at the runs of one worker. `leave` gets those that are no longer ours although their bodies go on, `tell`
+    those on which somebody has acted."""
 
-    def __init__(self, worker: int, everything: Mapping[str, Held], leave: Callable[[Held], None]) -> None:
-        self._worker, self._everything, self._leave = worker, everything, leave
+    def __init__(
+        self,
+        worker: int,
+        everything: Mapping[str, Held],
+        leave: Callable[[Held], None],
+        tell: Callable[[Held], None],
+    ) -> None:
+        self._worker, self._everything, self._leave, self._tell_news = worker, everything, leave, tell
         self._next = 0.0
 
     def look(self) -> float:
@@ -64,7 +71,9 @@ class Overruns:
             if held.id not in ours:
                 self._lose(held)
                 continue
-            limit, act, mode = ours[held.id]
+            nudges, limit, act, mode = ours[held.id]
+            if nudges > held.nudges:
+                self._tell_news(held)
             if limit and now - held.claimed_at >= limit:
                 self._judge(held, limit, "flag" if act == "recover" and mode != "enforce" else act)
 

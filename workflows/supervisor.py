@@ -15,6 +15,7 @@ from .definitions import discover
 
 log = logging.getLogger("rekindle")
 
+STOP = (signal.SIGTERM, signal.SIGINT)
 QUICK = 5.0  # a child that lived shorter than this is replaced with a pause
 PATIENT = 10.0  # beyond the grace, before a child that does not stop is killed
 LONE = 2  # processes at a time that each run one workflow alone
@@ -47,7 +48,7 @@ class Supervisor:
         connections.close_all()
         gc.collect()
         gc.freeze()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in STOP:
             signal.signal(number, self._stop)
         while not self.stopping:
             while self._count(alone=False) < self.processes and time.monotonic() >= self._not_before:
@@ -65,9 +66,11 @@ class Supervisor:
 
     def _fork(self, *, alone: bool = False) -> None:
         out, into = os.pipe()
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOP)  # the child hears it as soon as it has ears of its own
         pid = os.fork()
         if pid == 0:
             self._be_child(into, [out, self._life_in, *(child.pipe for child in self.children.values())], alone)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP)
         os.close(into)
         self.children[pid] = Child(pid, out, alone)
 

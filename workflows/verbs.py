@@ -27,6 +27,7 @@ from .variables import check_types
 
 Id = UUID | str
 SIGNAL = "signal:"  # begins the basket of whoever waits for one
+UNREAD = 1000  # messages in an inbox: whoever claims the workflow reads them all
 
 
 def fail(workflow_id: Id, *, by: str, reason: str) -> Workflow:
@@ -181,9 +182,13 @@ def signal(workflow_id: Id, name: str, data: Any = None, *, uid: str = "", by: s
         uid = text(uid or str(uuid7()), "The signal's id", 200)
         try:
             with transaction.atomic(using=settings().database):
-                Signal.objects.create(workflow=workflow, name=name, uid=uid, data=data, by=by)
+                Signal.objects.create(workflow=workflow, name=name, uid=uid, data=data, by=by[:200])
         except IntegrityError:
             return False
+        if Signal.objects.filter(workflow=workflow, consumed_by="")[: UNREAD + 1].count() > UNREAD:
+            raise Refused(
+                f"Cannot signal {workflow}: {UNREAD:,} messages lie unread in its inbox; send it when some were read."
+            )
         waits = Step.objects.filter(
             workflow=workflow, kind=Step.Kind.SIGNAL, status=Step.Status.WAITING, name=name
         ).exists()

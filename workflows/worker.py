@@ -17,16 +17,16 @@ from . import logs
 from .borrow import Borrowing
 from .claiming import Claimer
 from .conf import settings
-from .connections import behind_pooler, configure_body, connect_engine
+from .connections import AWAY, behind_pooler, configure_body, configure_look_out, connect_engine
 from .crew import ThreadCrew, take_turns
 from .definitions import discover
-from .errors import Fenced, Stop
 from .executing import execute
 from .held import Held
 from .journal import GroupJournal
 from .liveness import Liveness
 from .notify import CHANNEL, DUE
 from .overrun import Overruns
+from .supervisor import STOP
 from .takeover import give_up
 from .zombies import refuse
 
@@ -34,6 +34,7 @@ log = logging.getLogger("rekindle")
 
 HELPERS = 64  # threads for parallel branches, beside those that run workflows
 SELDOM = 1.0  # how often to look after the rest, where workers do not look out for the dead
+PAUSE = 0.05  # before the first try to reach the database again; it doubles until a turn succeeds
 GATHER = 0.008  # how long to let freed slots gather before the next claim
 
 lookouts: list[Callable[[], float]] = []  # what else a worker looks after, and when again; recovery adds its sweep
@@ -63,6 +64,7 @@ class Worker:
         self._slots = threading.Lock()
         self._ended_why = "stopped"
         self._freed = False
+        self._unheard: set[str] = set()  # ids of those on which somebody acted without a wake-up
         self._hungry = True
         self._bell_out, self._bell_in = os.pipe()
         os.set_blocking(self._bell_in, False)
@@ -98,13 +100,14 @@ class Worker:
         """The database may go away for a while; a worker does not."""
         try:
             turn()
-        except psycopg.OperationalError as error:
+            self._pause = PAUSE
+        except AWAY as error:
             log.warning("the worker waits for the database: %s", str(error).strip())
             self._reconnect()
 
     def _reconnect(self) -> None:
-        pause = 0.05
-        while not self.stopping.wait(pause):
+        while not self.stopping.wait(self._pause):
+            self._pause = min(self._pause * 2, 1)
             self._supervisor.beat()
             try:
                 self._connection.close()
@@ -112,16 +115,19 @@ class Worker:
                 self._give_back_at = 0.0
                 self._listen()
                 return
-            except psycopg.OperationalError:
-                pause = min(pause * 2, 1)
+            except AWAY as error:
+                log.debug("the worker still waits for the database: %s", error)
 
     # -- one turn of the loop ---------------------------------------------------------------------------------------
 
     def _turn(self) -> None:
         if not self._journal.is_alive():
             raise RuntimeError("the journal has ended: nothing can be written here any more, so this process ends")
+        if not self._liveness.is_alive() and not self.stopping.is_set():
+            raise RuntimeError("nobody shows any more that this process lives, so it ends")
         self._supervisor.beat()
         self._look_for_lone_work()
+        self._hear_unheard()
         self._give_back_unheard()
         self._replace_if_lost()
         free = self._free()
@@ -138,6 +144,7 @@ class Worker:
             time.sleep(GATHER)  # a claim costs a commit: let a few slots gather
         return self._hungry or time.monotonic() >= self._next
 
+    _pause = PAUSE
     _next = 0.0
     _look_at = 0.0
     _give_back_at = 0.0
@@ -166,6 +173,16 @@ class Worker:
             if notice.payload == DUE:
                 self._next = 0.0
             elif (held := self._held.get(notice.payload)) is not None:
+                self._claimer.refresh(held)
+
+    def _hear_later(self, held: Held) -> None:
+        """Somebody acted on it, and no wake-up came. Only the loop may use its connection."""
+        self._unheard.add(str(held.id))
+        self._ring()
+
+    def _hear_unheard(self) -> None:
+        while self._unheard:
+            if (held := self._held.get(self._unheard.pop())) is not None:
                 self._claimer.refresh(held)
 
     def _look_for_lone_work(self) -> None:
@@ -262,7 +279,7 @@ class Worker:
 
     def _watch(self) -> None:
         """Look out for the dead, for what overruns, and whatever else recovery asked for, on a thread of its own."""
-        overruns = Overruns(self.number, self._held, self._leave_behind)
+        overruns = Overruns(self.number, self._held, self._leave_behind, self._hear_later)
         everything = [overruns.look] if self.alone else [*lookouts, overruns.look]
         pause = settings().sweep_every or SELDOM
         while not self.stopping.wait(pause):
@@ -282,15 +299,8 @@ class Worker:
             time.sleep(0.01)
         self._gone.set()
         for held in list(self._held.values()):
-            logs.ended(held, "handed back")
-            row = {"status": "queued", "wake_in": 0}
-            note = json.dumps({"in_step": held.last_step})
-            try:
-                held.write(row=row, event="workflow.handed_back", data=note, durable=False)
-            except Stop:
-                continue  # it is no longer ours
-            held.journal.submit(held)
-            held.refuse(Fenced())
+            if held.hand_back():
+                logs.ended(held, "handed back")
         self._journal.close()
         self._journal.join(timeout=10)
         try:
@@ -305,6 +315,7 @@ def _look_out(everything: list[Callable[[], float]]) -> float:
     pause = settings().sweep_every or SELDOM
     for lookout in everything:
         try:
+            configure_look_out()
             pause = min(pause, lookout())
         except Exception as error:
             log.warning("the look-out %s failed: %s", getattr(lookout, "__name__", lookout), error)
@@ -316,6 +327,7 @@ def work_here(concurrency: int, supervisor: Supervised, *, alone: bool = False) 
     """Be a worker until SIGTERM. The process ends with it: a body that hangs must not keep it."""
     take_turns()
     worker = Worker(concurrency, supervisor, alone=alone)
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in STOP:
         signal.signal(number, worker.stop)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP)  # whoever forked us did so with ears shut
     worker.run()

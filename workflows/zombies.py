@@ -11,12 +11,13 @@ from .logs import about
 
 log = logging.getLogger("rekindle")
 
-# An operator who ended or moved it raised the fence too; a run that stops for that reason is no zombie.
+# An operator who ended or moved it raised the fence too; a run that stops for that reason is no zombie. What others did
+# after it had lost its fence is no excuse.
 TELL = """
 WITH moved AS (
     UPDATE rekindle_workflow SET seq = seq + 1
-    WHERE id = %(id)s AND fence > %(fence)s AND NOT EXISTS (
-        SELECT FROM rekindle_event WHERE workflow_id = %(id)s AND fence > %(fence)s AND data ? 'by')
+    WHERE id = %(id)s AND fence > %(fence)s AND NOT COALESCE((
+        SELECT data ? 'by' FROM rekindle_event WHERE workflow_id = %(id)s AND fence > %(fence)s ORDER BY seq LIMIT 1), false)
     RETURNING id, seq, fence
 )
 INSERT INTO rekindle_event (workflow_id, seq, type, fence, worker, path, step, data)

@@ -11,11 +11,12 @@ from uuid import UUID
 from workflows.baskets import RESERVED, kind_of
 from workflows.claiming import PAUSED
 from workflows.conf import settings
-from workflows.takeover import MODE
+from workflows.takeover import HOLDERS, MODE
 
 from ..attention import SHOWN, Group, Line, attention, urgent_first
 from ..checking import REVIEWED
 from ..late import DUE_NAMES, GRACE
+from ..lookout import HEARD
 from ..search.troubles import ALIVE
 from ..verdict import Kind
 from ..verdict.waiting import PATIENCE
@@ -24,6 +25,7 @@ from .workflow import look
 
 MOST = 1000  # of a kind are looked at; a group larger than that is large enough
 
+_HEARD = HEARD.format(worker="k", stale_after="%(stale)s")
 ATTENTION = f"""SELECT kind, name, count, id, since FROM (
 SELECT kind, name, id, since, count(*) OVER (PARTITION BY kind, name, grouped) AS count,
     row_number() OVER (PARTITION BY kind, name, grouped ORDER BY since, id) AS place FROM (
@@ -32,9 +34,9 @@ SELECT kind, name, id, since, count(*) OVER (PARTITION BY kind, name, grouped) A
     WHERE r.outcome = 'pending' AND r.resumed_at IS NULL AND w.status = 'running' AND (w.worker_id IS NULL OR r.seq IS NULL) LIMIT {MOST})
     UNION ALL
     (SELECT 'left by its mode', w.name, w.id, COALESCE(k.last_seen_at, k.ended_at), ''
-    FROM rekindle_worker k JOIN rekindle_workflow w ON w.worker_id = k.id
+    FROM ({HOLDERS}) AS h JOIN rekindle_worker k ON k.id = h.id JOIN rekindle_workflow w ON w.worker_id = k.id
     LEFT JOIN rekindle_policy p ON p.name = w.name LEFT JOIN rekindle_policy everyone ON everyone.name = '*'
-    WHERE k.ended_at IS NOT NULL AND {MODE} <> 'enforce' LIMIT {MOST})
+    WHERE {MODE} <> 'enforce' LIMIT {MOST})
     UNION ALL
     (SELECT 'given up', name, id, finished_at, COALESCE(error -> 'open' ->> 0, '')
     FROM (SELECT * FROM rekindle_workflow WHERE status = 'failed' ORDER BY finished_at DESC LIMIT {MOST}) w
@@ -58,8 +60,8 @@ SELECT kind, name, id, since, count(*) OVER (PARTITION BY kind, name, grouped) A
       AND w.running_at < now() - COALESCE(p.run_limit, w.run_limit) * interval '1 second' LIMIT {MOST})
     UNION ALL
     (WITH RECURSIVE {DUE_NAMES} SELECT CASE WHEN NOT d.alive THEN 'no worker' WHEN d.known THEN 'late' ELSE 'no code' END, d.name, w.id, w.wake_at, ''
-    FROM (SELECT name, EXISTS (SELECT FROM rekindle_worker k WHERE k.ended_at IS NULL) AS alive,
-            EXISTS (SELECT FROM rekindle_worker k WHERE k.ended_at IS NULL AND k.knows ? name) OR NOT EXISTS (SELECT FROM rekindle_worker k WHERE k.ended_at IS NULL) AS known
+    FROM (SELECT name, EXISTS (SELECT FROM rekindle_worker k WHERE {_HEARD}) AS alive,
+            EXISTS (SELECT FROM rekindle_worker k WHERE {_HEARD} AND k.knows ? name) OR NOT EXISTS (SELECT FROM rekindle_worker k WHERE {_HEARD}) AS known
         FROM names WHERE name IS NOT NULL AND NOT {PAUSED.format(name="names.name")}) d
     CROSS JOIN generate_series(0, 4) AS level CROSS JOIN LATERAL (
         SELECT * FROM rekindle_workflow WHERE name = d.name AND priority = level AND pause_reason <> 'blocked' AND status <> 'running'
@@ -71,7 +73,8 @@ def given() -> dict[str, Any]:
     baskets = {*RESERVED, *(settings().baskets or ())}
     reviewed = (name for name in baskets if kind_of(name) in REVIEWED)
     patience = PATIENCE.total_seconds()
-    return {"review": sorted(reviewed), "patience": patience, "grace": GRACE, "mode": settings().mode}
+    stale = settings().stale_after
+    return {"review": sorted(reviewed), "patience": patience, "grace": GRACE, "mode": settings().mode, "stale": stale}
 
 
 def read(rows: Rows) -> list[Group]:

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
 
 from workflows.conf import settings
 from workflows.models import Workflow
@@ -30,7 +31,7 @@ class Matching:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    batches: list[Batch]
+    batches: list[Any]  # each with `now`, by the database's clock
     older: int | None  # where the next page begins
 
 
@@ -55,13 +56,14 @@ def matching(wanted: Q) -> Matching:
 
 
 def page(before: int | None = None) -> Page:
-    batches = Batch.objects.using(settings().database).order_by("-pk")
+    batches = Batch.objects.using(settings().database).annotate(now=Now()).order_by("-pk")
     found = list((batches.filter(pk__lt=before) if before else batches)[: PAGE + 1])
     return Page(found[:PAGE], found[PAGE - 1].pk if len(found) > PAGE else None)
 
 
-def one(pk: int) -> Batch | None:
-    return Batch.objects.using(settings().database).filter(pk=pk).first()
+def one(pk: int) -> Any | None:
+    """With `now`, by the database's clock."""
+    return Batch.objects.using(settings().database).annotate(now=Now()).filter(pk=pk).first()
 
 
 def items(pk: int, result: str | None = None, after: UUID | None = None) -> Items:

@@ -4,9 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from workflows.conf import settings
+
 from ..backlog import Backlog, backlog
 from ..counts import Counts, summed
 from ..late import DUE_SINCE
+from ..lookout import HEARD
 from ..ranges import Range
 from ..tuning import EVERYBODY, stamp
 from .backlog import PACE
@@ -17,10 +20,11 @@ MOST = 10_000  # more is "many"
 FAILURES = 1000  # looked at to group them
 GROUPS = 20
 
+_HEARD = HEARD.format(worker="k", stale_after="%(stale)s")
 NOW = f"""SELECT EXISTS (SELECT FROM rekindle_workflow WHERE name = %(scope)s) AS used,
     (SELECT count(*) FROM rekindle_workflow WHERE worker_id IS NOT NULL AND name = %(scope)s) AS running,
     (SELECT count(*) FROM (SELECT FROM rekindle_workflow WHERE wake_at IS NOT NULL AND name = %(scope)s LIMIT {MOST}) w) AS waiting,
-    (SELECT count(*) FROM rekindle_worker WHERE ended_at IS NULL AND knows ? %(scope)s) AS workers, d.due, d.oldest
+    (SELECT count(*) FROM rekindle_worker k WHERE {_HEARD} AND knows ? %(scope)s) AS workers, d.due, d.oldest
 FROM ({DUE_SINCE}) AS d(due, oldest)"""  # noqa: S608  (constants)
 ERRORS = f"""SELECT type, message, count(*) AS count, max(finished_at) AS last, (array_agg(id ORDER BY finished_at DESC))[1] AS id
 FROM (SELECT id, finished_at, left(COALESCE(error ->> 'type', ''), 80) AS type, left(COALESCE(error ->> 'message', ''), 160) AS message
@@ -49,6 +53,7 @@ class Named:
 def named(name: str, over: Range) -> Named:
     asked = whole(over)
     given = asked.given(name) | {"since": over.start, "everybody": EVERYBODY, "seconds": 0, "most": MOST}
+    given |= {"stale": settings().stale_after}
     found = together(given, now=NOW, series=SERIES, errors=ERRORS, policies=POLICIES, pace=PACE)
     policies = {row["name"]: row for row in found["policies"]}
     policy = policies.get(name)

@@ -4,10 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.utils import timezone
-
-from workflows.conf import settings
-
 from ..activity import Activity, told
 from ..attention import SHOWN, Line
 from ..counting import RUNNING, waiting
@@ -81,12 +77,13 @@ class Overview:
 
 def overview(over: Range) -> Overview:
     twice = span(over, twice=True)
-    given = twice.given() | troubles.given() | {"seconds": 0, "most": 10_000, "stale": settings().stale_after}
+    given = twice.given() | troubles.given() | {"seconds": 0, "most": 10_000}
     found, latency = timed(
         given | _since(over),
         series=series_of(["resume"]),
         names=BY_NAME,
         now=NOW,
+        moment="SELECT now() AS now",
         held=HELD,
         errors=ERRORS,
         rules=RULES,
@@ -94,7 +91,7 @@ def overview(over: Range) -> Overview:
         attention=troubles.ATTENTION,
         **activity.QUESTIONS,
     )
-    moment = timezone.now()
+    moment = datetime.fromisoformat(found["moment"][0]["now"])
     now = _now(found["now"][0])
     buckets = filled(twice, found["series"])
     names = _names(found["names"], found["held"], found["errors"])

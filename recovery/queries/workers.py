@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.utils import timezone
-
 from workflows.conf import settings
 from workflows.liveness import LOCKED
 from workflows.models import Worker, Workflow
@@ -104,8 +102,8 @@ class Crew:
 
 def crew() -> Crew:
     given = {"grace": settings().restart_grace, "duties": list(DUTIES)}
-    found = together(given, alive=ALIVE, ended=GONE, duties=RUNS)
-    now = timezone.now()
+    found = together(given, alive=ALIVE, ended=GONE, duties=RUNS, clock="SELECT now() AS now")
+    now = _at(found["clock"][0]["now"])
     return Crew(
         alive=[_alive(row) for row in found["alive"]],
         ended=[_ended(row, now) for row in found["ended"]],

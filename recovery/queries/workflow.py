@@ -31,6 +31,7 @@ from workflows.conf import settings
 from workflows.liveness import LOCKED
 from workflows.models import Event, Policy, Step, Worker, Workflow
 
+from ..lookout import HEARD
 from ..models import AuditEntry, Note, Recovery
 from ..verdict import Seen, Told
 from .notes import ON_WORKFLOW
@@ -44,7 +45,7 @@ OBSTACLE = f"CASE WHEN rekindle_workflow.wake_at <= now() THEN {obstacle('rekind
 # A free lock says nothing behind a pooler, or before a worker had time to come back to a new server.
 LOCK = f"""rekindle_workflow.worker_id IS NULL OR rekindle_worker.pooled OR {LOCKED.format(worker="rekindle_workflow.worker_id")}
     OR now() - pg_postmaster_start_time() < %s * interval '1 second'"""
-ALIVE = "(SELECT count(*)::int FROM rekindle_worker k WHERE k.ended_at IS NULL)"
+ALIVE = f"(SELECT count(*)::int FROM rekindle_worker k WHERE {HEARD.format(worker='k', stale_after='%s')})"  # noqa: S608
 # Without results, which may be large; of errors what a sentence needs.
 STEPS = """(SELECT jsonb_agg(to_jsonb(s) ORDER BY s.path, s.position) FROM (
     SELECT id, path, position, name, occurrence, kind, status, response, attempt, failures, on_crash, idempotent, fence,
@@ -99,7 +100,7 @@ def look(pks: Sequence[UUID], *, chosen: tuple[str, int] | None = None, payload:
             now=Now(),
             obstacle=_sql(OBSTACLE, TextField()),
             locked=_sql(LOCK, BooleanField(), settings().restart_grace),
-            live_workers=_sql(ALIVE, IntegerField()),
+            live_workers=_sql(ALIVE, IntegerField(), settings().stale_after),
             step_rows=_sql(STEPS, JSONField()),
             rescue_rows=_sql(RESCUED, JSONField()),
             policy_rows=_sql(POLICIES, JSONField()),

@@ -160,11 +160,12 @@ def _silent(seen: Seen, worker: Worker) -> Verdict:
         rest = ["It is declared dead if it stays silent, ", ago(ends), "."]
     else:
         rest = [f"It is declared dead at the next look: {settings().stale_after:g} s of silence are over."]
-    if seen.live_workers <= 1:
+    others = seen.live_workers - (seen.now < ends)  # it is still among those that live
+    if others <= 0:
         rest.append(" No other worker lives to take over: start one.")
     else:
         rest.append(" Then another worker takes over.")
-    severity = Severity.ACT if seen.live_workers <= 1 else Severity.WATCH
+    severity = Severity.ACT if others <= 0 else Severity.WATCH
     return Verdict(Kind.SILENT, severity, "orphan", "Silent", seen.say(*headline, "."), seen.say(*rest), str(worker))
 
 

@@ -48,7 +48,9 @@ def _scheduler(whole: Whole) -> Verdict | None:
         "Scheduler appears to be down: last run ",
         ago(ran),
         " (expected every minute).",
-        " Workers have taken over its duties." if whole.live_workers else "",
+        " Workers have taken over its duties."
+        if whole.live_workers
+        else " Nobody looks for the dead, and nobody judges alerts.",
     )
     return Verdict(Kind.NO_SCHEDULER, Severity.ACT, "orphan", "No scheduler", headline, whole.say())
 

@@ -9,7 +9,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from workflows.errors import NotFound, Refused
@@ -41,10 +40,10 @@ def batches(request: HttpRequest) -> HttpResponse:
     before = request.GET.get("before", "")
     if before and not (before.isdecimal() and len(before) < 19):
         raise Http404("`before` must be the number of a batch.")
-    page, now = queries.page(int(before) if before else None), timezone.now()
+    page = queries.page(int(before) if before else None)
     here = reverse("rekindle:batches")
     context = {
-        "rows": [(batch, _word(batch), progress(batch, now)) for batch in page.batches],
+        "rows": [(batch, _word(batch), progress(batch, batch.now)) for batch in page.batches],
         "before": before,
         "here": f"{here}?before={before}" if before else here,
         "newest": here,
@@ -92,13 +91,13 @@ def stop_batch(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("rekindle:batch", pk)
 
 
-def _told(request: HttpRequest, one: Batch) -> dict[str, Any]:
+def _told(request: HttpRequest, one: Any) -> dict[str, Any]:
     result, after = _result(request), _after(request)
     page = queries.items(one.pk, RESULTS[result][0], after)
     here, place = reverse("rekindle:batch", args=[one.pk]), {"after": str(after)} if after else {}
     return {
         "batch": one,
-        "progress": progress(one, timezone.now()),
+        "progress": progress(one, one.now),
         "bar": _bar(one),
         "results": [(key, _count(one, key), _url(here, key), key == result) for key in RESULTS],
         "result": result,
@@ -114,7 +113,7 @@ def _told(request: HttpRequest, one: Batch) -> dict[str, Any]:
     }
 
 
-def _found(pk: int) -> Batch:
+def _found(pk: int) -> Any:
     one = queries.one(pk) if pk < 1 << 63 else None
     if one is None:
         raise Http404(f"There is no batch {pk}; retention may have removed it.")

@@ -95,3 +95,48 @@ def crosses(run: Run, rows: list[int]) -> None:
                     time.sleep(0.01)
 
     run.step(cross, name="cross", atomic=True)
+
+
+@workflow("lazy_end", persistence="lazy")
+def lazy_end(run: Run) -> str:
+    """All it has to say, it says at its end."""
+
+    def body() -> str:
+        note("begun")
+        time.sleep(0.5)
+        return note("ended")
+
+    return str(run.step(body, name="body"))
+
+
+@workflow("obliging")
+def obliging(run: Run) -> None:
+    """A long step that looks whether it should stop, and one after it."""
+
+    def body() -> None:
+        note("begun")
+        while not run.should_stop:
+            time.sleep(0.02)
+        note("stopped")
+
+    run.step(body, name="body")
+    run.step(note, "further", name="further")
+
+
+@workflow("one_asks_one_works")
+def one_asks_one_works(run: Run) -> None:
+    """A branch that waits for a person, beside one that works until that branch went on."""
+
+    def asks(run: Run) -> None:
+        run.pend("desk")
+        run.step(note, f"rate:{run.variables['rate']}", name="after")
+
+    def works(run: Run) -> None:
+        def body() -> None:
+            note("begun")
+            while not any(line.startswith("rate:") for line in Path(os.environ["LEDGER"]).read_text().split()):
+                time.sleep(0.02)
+
+        run.step(body, name="body")
+
+    run.parallel("both", asks=asks, works=works)

@@ -67,3 +67,30 @@ def test_the_doctor_names_the_pooler_and_nothing_of_ours_leaks_through_it(worker
     assert "transaction pooler" in found.stdout
     with psycopg.connect(pooler, autocommit=True) as other:
         assert other.execute("SHOW enable_seqscan").fetchone() == ("on",)
+
+
+ASKED_BY_OTHERS = """
+import os, django; django.setup()
+import psycopg
+from recovery import duties
+from recovery.tally import Tally
+
+def act(ran_by, deadline):
+    with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as other:
+        print(other.execute("SHOW lock_timeout").fetchone()[0])
+    return Tally()
+
+duties.DUTIES["sweep"] = duties.Declared(act)
+assert duties.run("sweep", "operator").error == ""
+"""
+
+
+def test_the_limits_of_a_duty_are_not_those_of_others_behind_a_pooler(workers, pooler):
+    """Design 9: statement_timeout on our own only, never on the host's."""
+    environment = workers.environment | {"DATABASE_URL": pooler}
+
+    seen = subprocess.run(
+        [sys.executable, "-c", ASKED_BY_OTHERS], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+
+    assert (seen.stdout.split(), seen.returncode) == (["0"], 0), seen.stderr

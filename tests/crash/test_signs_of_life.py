@@ -2,14 +2,19 @@
 
 import os
 import signal
+import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
+import psycopg
 import pytest
 from django.db import connection
 
 from recovery.models import Recovery
 from recovery.sweep import sweep_now
 from workflows import start, start_many
+from workflows.connections import SESSION, connect_engine
+from workflows.liveness import LOCK, LOCKED, Liveness
 from workflows.models import Event, Step, Worker, Workflow
 
 from . import flows  # noqa: F401
@@ -35,6 +40,49 @@ def test_a_child_that_outlives_its_worker_does_not_keep_it_alive(workers, ledger
     workflow.refresh_from_db()
     assert (workflow.status, workflow.output) == ("completed", "done")
     assert Recovery.objects.get().finding == "dead_worker"
+
+
+def test_a_lock_that_somebody_else_kept_for_a_while_is_taken_again(monkeypatch):
+    """Design 5.2: a half-dead session of its own may hold it until the server notices; nobody lives on without his lock."""
+    monkeypatch.setitem(SESSION, "lock_timeout", "200ms")
+    liveness = Liveness(1, "{}")
+    take, refused = liveness._take_lock, threading.Event()
+
+    def try_to_take():
+        try:
+            take()
+        except psycopg.Error:
+            refused.set()
+            raise
+
+    monkeypatch.setattr(liveness, "_take_lock", try_to_take)
+    liveness.start()
+    other = connect_engine("other")
+    with ThreadPoolExecutor(1) as thread:
+        waits = thread.submit(other.execute, LOCK, [liveness.worker])
+        until(lambda: waiting_for_a_lock(), "the other session stands in line")
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(%s)", [liveness._lock.info.backend_pid])
+        waits.result(30)
+    assert refused.wait(30)
+
+    other.close()
+
+    until(lambda: holds_its_lock(liveness.worker), "it has its lock again")
+    liveness.end("stopped")
+    liveness._beats.close()
+
+
+def waiting_for_a_lock():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+        return cursor.fetchone()[0]
+
+
+def holds_its_lock(number):
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {LOCKED.format(worker=number)}")
+        return cursor.fetchone()[0]
 
 
 def test_wrong_clocks_and_one_name_for_all_hosts_have_no_effect(workers, ledger):

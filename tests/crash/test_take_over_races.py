@@ -1,9 +1,12 @@
 """Taking over while something else happens: another sweep, a death in the sweep, a claim that comes too late."""
 
+import os
+import signal
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from django.db import connection, connections
@@ -18,7 +21,7 @@ from workflows.definitions import discover
 from workflows.journal import GroupJournal
 from workflows.models import Event, Worker, Workflow
 
-from .conftest import ROOT, until
+from .conftest import FAST, ROOT, until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -97,6 +100,23 @@ def test_a_sweep_that_is_killed_in_the_middle_has_done_nothing_and_the_next_does
     assert not Event.objects.filter(type="workflow.orphaned").exists()
     assert sweep_now("scheduled task")["released"] == 5
     assert Recovery.objects.count() == 5
+
+
+def test_a_sweep_that_is_frozen_in_the_middle_does_not_keep_the_others_from_it(workers, ledger):
+    """I7; faults: SIGSTOP inside an open transaction: it ends by time-out, and somebody else takes over."""
+    held_by_the_dead(5)
+    modules = f"tests.crash.freezes,{FAST['REKINDLE_MODULES']}"
+    workers.start(REKINDLE_MODULES=modules)
+    frozen = Worker.objects.get(ended_at=None)
+    until(lambda: Path(f"/proc/{frozen.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T", "it is frozen")
+    assert Workflow.objects.filter(worker__isnull=False).count() == 5
+
+    workers.start()
+
+    until(lambda: not Workflow.objects.filter(finished_at=None).exists(), "somebody else has done it")
+    os.kill(frozen.pid, signal.SIGCONT)
+    assert Recovery.objects.count() == 5
+    assert Workflow.objects.filter(status="completed", recoveries=1).count() == 5
 
 
 def test_a_claim_that_commits_after_its_worker_was_found_dead_is_found_too(settings):

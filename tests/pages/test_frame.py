@@ -3,11 +3,12 @@
 from datetime import timedelta
 
 import pytest
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from recovery import rail, strips
 from recovery.models import Duty
-from workflows.models import Policy
+from workflows.models import Policy, Worker
 
 
 def test_the_rail_shows_only_pages_that_exist(viewer, monkeypatch):
@@ -77,6 +78,29 @@ def test_all_is_well_and_nothing_is_said(worker):
 
 def test_without_a_worker_it_says_so(viewer):
     assert "No worker is alive" in viewer.get("/workflows/").content.decode()
+
+
+def test_where_nobody_is_left_to_declare_the_dead_dead_it_says_so_all_the_same(worker):
+    """S2-075; faults: all workers, scheduler and web killed: the page that comes back first tells the truth."""
+    Worker.objects.update(heartbeat_at=Now() - timedelta(minutes=7))
+    Duty.objects.create(name="sweep", ran_by="scheduled task", began_at=Now() - timedelta(minutes=6, seconds=5))
+
+    no_worker, no_scheduler = (str(strip.verdict) for strip in strips.strips())
+
+    assert no_worker == "No worker is alive: nothing runs until one starts."
+    assert no_scheduler == (
+        "Scheduler appears to be down: last run 6 min ago (expected every minute). "
+        "Nobody looks for the dead, and nobody judges alerts."
+    )
+
+
+def test_a_wrong_clock_of_the_web_server_declares_no_scheduler_down(worker, monkeypatch):
+    """Faults: app clocks wrong by 10 minutes, either way."""
+    Duty.objects.create(name="sweep", ran_by="scheduled task")
+    wrong = timezone.now() + timedelta(minutes=10)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: wrong)
+
+    assert strips.strips() == []
 
 
 def test_a_silent_scheduler_is_named(worker):

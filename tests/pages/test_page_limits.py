@@ -27,9 +27,9 @@ def limit():
     return connection.connection.execute("SHOW statement_timeout").fetchone()[0]
 
 
-def asked(execute, context):
+def asked(execute, context, name="statement_timeout"):
     """The same, in the place of a statement of the page."""
-    execute("SELECT current_setting('statement_timeout')", None, False, context)
+    execute("SELECT current_setting(%s)", [name], False, context)
     return context["cursor"].fetchone()[0]
 
 
@@ -138,6 +138,26 @@ def test_an_act_has_the_limit_too_and_leaves_none_behind():
     assert Workflow.objects.get().status == "cancelled"
     assert set(limits) == {f"{door.LONGEST:g}s"}
     assert limit() == "0"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_web_server_that_is_frozen_in_an_act_does_not_keep_its_locks():
+    """Faults: SIGSTOP or VM pause inside an open transaction: whoever holds the workflow waits for its row."""
+    workflow = WorkflowFactory()
+    boss = Client()
+    boss.force_login(User.objects.create_superuser("boss"))
+    limits = []
+
+    def watch(execute, sql, params, many, context):
+        if "UPDATE" in sql and "rekindle_workflow" in sql:
+            limits.append(asked(execute, context, "idle_in_transaction_session_timeout"))
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(watch):
+        boss.post(reverse("rekindle:ask", args=[workflow.pk, "cancel"]), {f"seen-{workflow.pk}": workflow.fence})
+
+    assert set(limits) == {"10s"}
+    assert connection.connection.execute("SHOW idle_in_transaction_session_timeout").fetchone() == ("0",)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sys
 
 from project.logs import Json, Sentences
 
@@ -21,6 +22,20 @@ def test_a_line_is_a_sentence_with_its_facts_behind_it():
 def test_a_line_break_in_a_name_starts_no_new_line():
     assert "\n" not in Sentences().format(record(f"Started {HOSTILE}.", workflow=HOSTILE))
     assert "\n" not in Json().format(record(f"Started {HOSTILE}.", workflow=HOSTILE))
+
+
+def test_a_traceback_stands_apart_and_nothing_steers_a_terminal():
+    """Security: logs. The error's own words may look like a line of ours, or clear the screen."""
+    try:
+        raise ValueError(f"\x1b[2J{HOSTILE}\u2028{HOSTILE}")
+    except ValueError:
+        failed = record("A step failed \x1b[31m.", exc_info=sys.exc_info())
+
+    first, *below = Sentences().format(failed).split("\n")
+
+    assert "\\x1b[31m" in first
+    assert below
+    assert all(line.startswith("    ") and line.isprintable() for line in below)
 
 
 def test_machines_get_one_object_a_line():

@@ -187,6 +187,15 @@ def test_what_a_dead_worker_held_is_due_at_once():
     assert workflow.wake_at <= timezone.now()  # not after the half minute of an automatic one
 
 
+def test_whoever_recovers_by_hand_may_have_a_long_name():
+    """Any user model: an address has up to 254 characters, and keeps nobody from acting."""
+    held = running(dead_worker(), done("one"))
+
+    acts.recover(held.pk, **OTTO | {"by": "n" * 254})
+
+    assert (Recovery.objects.get().actor, entry().actor[:3]) == ("n" * 200, "nnn")
+
+
 def test_a_manual_recovery_is_recorded():
     """S0-059: manual."""
     worker = dead_worker(60)

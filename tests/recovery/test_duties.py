@@ -34,7 +34,7 @@ def test_a_run_is_recorded_with_what_it_found_and_who_ran_it(monkeypatch):
     """C37, S3-072."""
     monkeypatch.setattr(
         "recovery.duties.sweep_now",
-        lambda by: {"found": 5, "released": 2, "gave_up": 1, "held": 1, "skipped": 1, "cancelled": 0},
+        lambda by, **_: {"found": 5, "released": 2, "gave_up": 1, "held": 1, "skipped": 1, "cancelled": 0},
     )
 
     duties.run("sweep", "scheduled task")
@@ -132,6 +132,17 @@ def test_a_statement_of_a_duty_cannot_outlast_the_hosts_patience(monkeypatch, se
 
         cursor.execute("SHOW statement_timeout")
         assert (seen, cursor.fetchone()) == (["16s"], before)
+
+
+def test_a_sweep_of_the_scheduler_ends_within_the_hosts_patience_however_much_there_is(monkeypatch, settings):
+    """Design 9: the cluster would kill it, and call that a failed task."""
+    settings.Q_CLUSTER = {"timeout": 20}
+    given = []
+    monkeypatch.setattr(duties, "sweep_now", lambda ran_by, budget: given.append(budget) or {})
+
+    duties.run("sweep", "scheduled task")
+
+    assert 15 < given[0] <= 16
 
 
 def test_a_starting_cluster_runs_every_duty_at_once(caplog):

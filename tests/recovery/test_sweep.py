@@ -156,7 +156,46 @@ def test_after_a_promotion_nobody_is_dead_before_they_could_come_back(settings, 
     assert lookout.look() == {}
 
     lookout.server_seen -= 0.5
+    lookout.back_at -= 0.5
     assert lookout.look() == {number: "died"}
+
+
+def test_a_server_that_was_away_for_longer_than_the_threshold_has_heard_nobody(settings):
+    """Faults: Postgres restarted, however long it took: silence counts once they could come back."""
+    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 3600}
+    silence(hold(by=worker(incarnation="before/00000001")).worker)
+
+    assert sweep_now("operator")["found"] == 0
+
+    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 0}
+    assert sweep_now("operator")["released"] == 1
+
+
+@pytest.mark.parametrize("blind", [{"failed": True}, {"server": "the primary before"}], ids=["away", "failed over"])
+def test_who_could_not_look_himself_calls_nobody_silent_at_once(settings, blind):
+    """Faults: an outage without a restart, a failover that takes long: whoever is back first waits for the others."""
+    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 0.5}
+    held = hold()
+    silence(held.worker)
+    lookout = Lookout(**blind)
+
+    assert lookout.look() == {}
+
+    lookout.back_at -= 0.5
+    assert lookout.look() == {held.worker_id: "silent"}
+
+
+def test_a_look_that_could_not_end_the_dead_was_none(monkeypatch, settings):
+    """Faults: a database that takes nothing: when it does again, the others are heard first."""
+    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 5}
+    silence(hold().worker)
+    lookout = Lookout()
+    monkeypatch.setattr("recovery.lookout.end_worker", lambda *_, **__: 1 / 0)
+
+    with pytest.raises(ZeroDivisionError):
+        lookout.end_dead()
+
+    assert lookout.look() == {}
 
 
 def test_a_sweep_that_is_asked_for_right_after_a_promotion_ends_nobody(settings):

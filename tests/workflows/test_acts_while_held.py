@@ -212,3 +212,19 @@ def test_a_signal_of_which_its_holder_has_not_heard_wakes_what_it_parks():
 
         assert Workflow.objects.get().wake_at is not None
         assert [one.id for one in claimer.claim(1)] == [workflow.pk]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_variables_that_somebody_gave_are_heard_and_those_the_run_has_set_stay():
+    workflow = start("acted_upon", variables={"theirs": 1, "ours": 1})
+    with hands() as claimer:
+        held = claimer.claim(1)[0]
+        held.variables = held.variables | {"ours": 2}  # set, and not written yet
+        Workflow.objects.filter(pk=workflow.pk).update(variables={"theirs": 3, "ours": 1, "new": 3})
+
+        claimer.refresh(held)
+
+        assert held.variables == {"theirs": 3, "ours": 2, "new": 3}
+        Workflow.objects.filter(pk=workflow.pk).update(variables={"theirs": 4, "ours": 2, "new": 3})
+        claimer.refresh(held)
+        assert held.variables == {"theirs": 4, "ours": 2, "new": 3}

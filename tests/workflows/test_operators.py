@@ -3,6 +3,7 @@
 import pytest
 
 from workflows import Run, verbs, workflow
+from workflows.errors import Refused
 from workflows.models import Step, Workflow
 from workflows.testing import rehearse
 
@@ -140,3 +141,25 @@ def test_a_request_does_not_outlive_the_end_of_its_workflow():
     rehearse("asked_and_failed").turn()
 
     assert (Workflow.objects.get().status, Workflow.objects.get().asked) == ("failed", None)
+
+
+def test_an_inbox_that_nobody_reads_is_full_one_day(monkeypatch):
+    """I11; faults: whoever claims it reads all of them. Refused is not lost, and the same message still counts once."""
+    monkeypatch.setattr("workflows.verbs.UNREAD", 2)
+    pk = rehearse("three").workflow.pk
+    assert verbs.signal(pk, "letter", uid="1")
+    assert verbs.signal(pk, "letter", uid="2")
+
+    with pytest.raises(Refused, match="2 messages lie unread in its inbox"):
+        verbs.signal(pk, "letter", uid="3")
+
+    assert verbs.signal(pk, "letter", uid="2") is False
+    workflow = Workflow.objects.get(pk=pk)
+    assert (workflow.inbox.count(), workflow.nudges) == (2, 2)
+
+
+def test_whoever_acts_may_have_a_long_name():
+    """Any user model: a name is cut where it is stored, and keeps nobody from acting."""
+    pk = rehearse("three").workflow.pk
+
+    assert verbs.signal(pk, "letter", by="n" * 254)

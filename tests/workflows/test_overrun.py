@@ -19,7 +19,7 @@ class Watched:
     """One workflow in the hands of this process, with a step open, and who looks at it."""
 
     def __init__(self, claimer):
-        self.claimer, self.left = claimer, []
+        self.claimer, self.left, self.news = claimer, [], []
         self.hold()
 
     def hold(self):
@@ -32,7 +32,7 @@ class Watched:
     def look(self, after):
         """After so many seconds in hand."""
         self.held.claimed_at -= after
-        Overruns(self.claimer.worker, {str(self.held.id): self.held}, self.left.append).look()
+        Overruns(self.claimer.worker, {str(self.held.id): self.held}, self.left.append, self.news.append).look()
         self.held.claimed_at += after
         if not self.left and not self.held.leaving:
             self.held.write(event="step.heard")  # whatever was told before is durable now

@@ -5,12 +5,16 @@ import threading
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection
+from django.db.models.functions import Now
 
-from workflows import Run, error_pend, start, start_many, workflow
-from workflows.errors import Overtaken, Refusal
+from workflows import Run, error_pend, signal, start, start_many, workflow
+from workflows.errors import Fenced, Overtaken, Refusal
 from workflows.executing import execute
-from workflows.models import Event, Step, Workflow
+from workflows.held import HEAVY, Entry, Held
+from workflows.journal import LARGEST, GroupJournal
+from workflows.models import Event, Step, Worker, Workflow
 from workflows.paths import Alone
+from workflows.takeover import release
 from workflows.testing import rehearse
 
 from .hands import done, hands
@@ -184,3 +188,55 @@ def test_a_start_for_which_there_is_no_room_is_refused_and_leaves_nothing():
 
     assert refused.value.returncode > 1
     assert (Workflow.objects.count(), Event.objects.count()) == (0, 0)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("by", ["", "ann"], ids=["a sweep", "an operator"])
+def test_what_others_did_after_it_lost_its_fence_hides_no_zombie(by):
+    """I3: one zombie_refused event; a run that an operator stopped is none."""
+    workflow = start("three")
+    with hands() as old, hands() as new:
+        held = old.claim(1)[0]
+        Worker.objects.filter(pk=old.worker).update(ended_at=Now(), ended_why="silent")
+        release(workflow.pk, by=by, detected_by="worker")
+        Workflow.objects.update(wake_at=Now())
+        assert new.claim(1)
+        signal(workflow.pk, "letter", by="ann")
+
+        with pytest.raises(Fenced):
+            held.write(step=done(held, "late"), event="step.completed")
+
+    refused = Event.objects.filter(type="workflow.zombie_refused")
+    assert refused.count() == (0 if by else 1)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_lazy_workflow_with_much_to_say_does_not_keep_all_of_it_for_its_end():
+    """I11: one commit of it must not take longer than a statement may, or everybody waits behind it for ever."""
+    seen = []
+
+    @workflow("test_talks_much", persistence="lazy")
+    def test_talks_much(run: Run) -> int:
+        for n in range(30):
+            run.step(lambda: "x" * 500_000, name=f"s{n}")
+            seen.append(run._held.pending.size if run._held.pending else 0)
+        return run.step(Step.objects.count, name="count")
+
+    start("test_talks_much")
+    with hands() as claimer:
+        assert execute(claimer.claim(1)[0], Alone()) == "completed"
+
+    assert max(seen) < HEAVY + 1_000_000
+    assert 20 <= Workflow.objects.get().output < 31
+    assert Step.objects.count() == 31
+
+
+def test_a_commit_takes_no_more_once_it_is_large():
+    """I11: however many have much to say at once."""
+    journal = GroupJournal(0)
+    for _ in range(10):
+        held = Held.__new__(Held)
+        held.lock, held.queued, held.pending = threading.Lock(), False, Entry(size=LARGEST // 2)
+        journal.submit(held)
+
+    assert len(journal._gather()) == 2
