@@ -17,7 +17,7 @@ from workflows.conf import settings
 from workflows.inline import InlineConnection
 from workflows.models import Event, Policy, Step, Worker, Workflow
 
-from .dead import claim_again, claimer, die, hold, make_due, silence, worker
+from .dead import claim_again, claimer, die, get_on, hold, make_due, silence, worker
 
 pytestmark = pytest.mark.django_db
 
@@ -203,7 +203,7 @@ def test_progress_after_it_makes_a_rescue_a_success():
     assert Recovery.objects.get().resumed_at is not None
     assert Recovery.objects.get().outcome == "pending"
 
-    Workflow.objects.update(recovery_attempts=0)  # what the journal does with a recorded step
+    get_on(workflow)
     settle()
 
     recovery = Recovery.objects.get()
