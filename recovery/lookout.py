@@ -7,17 +7,21 @@ Looking costs the short list of workers, however many workflows exist.
 """
 
 import logging
+import socket
 import time
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import connections
+from django.db.models import Value
+from django.db.models.functions import Now
 
 from workflows.conf import settings
 from workflows.liveness import INCARNATION, LOCKED
 from workflows.models import Worker
+from workflows.supervisor import buried
 from workflows.takeover import end_worker
 
 log = logging.getLogger("rekindle")
@@ -95,12 +99,19 @@ class Lookout:
         ended = []
         for number, why in self.look().items():
             worker = Worker.objects.using(settings().database).get(pk=number)
-            if end_worker(worker, why, last_seen_at=self.seen.get(number), still=partial(_still, worker, why)):
+            if end_worker(worker, why, signs=self._signs_of_life(worker), still=partial(_still, worker, why)):
                 ended.append(number)
                 log.warning(
                     "worker %s (%s) %s", worker, number, "died" if why == "died" else "has been silent for too long"
                 )
         return ended
+
+    def _signs_of_life(self, worker: Worker) -> list[Any]:
+        """When it was last known to live, beside its heartbeat and what it wrote: our last look, or its parent's word."""
+        signs: list[Any] = [Value(self.seen[worker.pk])] if worker.pk in self.seen else []
+        if worker.pid in buried and worker.host == socket.gethostname()[:200]:
+            signs.append(Now() - timedelta(seconds=time.monotonic() - buried[worker.pid]))
+        return signs
 
     def pause(self) -> float:
         """How long until the next look: a free lock is looked at again as soon as that says something."""

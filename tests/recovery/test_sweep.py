@@ -1,5 +1,8 @@
 """Finding the dead and taking over what they held."""
 
+import os
+import socket
+import time
 from collections import Counter
 from datetime import timedelta
 
@@ -11,11 +14,12 @@ from recovery.lookout import Lookout
 from recovery.models import Recovery
 from recovery.rescues import settle
 from recovery.sweep import Sweep, sweep_now
-from workflows import takeover
+from workflows import takeover, verbs
 from workflows.claiming import why_not_claimed
 from workflows.conf import settings
 from workflows.inline import InlineConnection
 from workflows.models import Event, Policy, Step, Worker, Workflow
+from workflows.supervisor import buried
 
 from .dead import claim_again, claimer, die, get_on, hold, make_due, silence, worker
 
@@ -118,6 +122,40 @@ def test_a_silent_worker_is_dead_although_it_holds_its_lock():
     recovery = Recovery.objects.get()
     assert (recovery.finding, recovery.reason) == ("silent_worker", "stale_detection")
     assert recovery.seconds_to_detect >= 30
+
+
+def test_what_the_dead_last_wrote_is_a_sign_of_life():
+    """S0-058: whoever never saw it alive knows more than its last heartbeat."""
+    workflow = hold()
+    silence(workflow.worker, seconds=9)
+    wrote = Event.objects.filter(workflow=workflow).order_by("seq").last()
+
+    sweep_now("start-up")
+
+    recovery = Recovery.objects.get()
+    assert recovery.last_seen_at == wrote.at
+    assert recovery.seconds_to_detect == (recovery.detected_at - wrote.at).total_seconds()
+
+
+def test_what_others_wrote_is_none():
+    workflow = hold()
+    silence(workflow.worker, seconds=9)
+    verbs.pause(workflow.pk, by="ann")
+
+    sweep_now("start-up")
+
+    assert Recovery.objects.get().last_seen_at == Worker.objects.get().heartbeat_at
+
+
+def test_a_parent_that_saw_its_end_knows_best(monkeypatch):
+    """S0-058: also of one that had long been busy with one step and wrote nothing."""
+    workflow = hold(by=worker(host=socket.gethostname()))
+    wrote = Event.objects.filter(workflow=workflow).order_by("seq").last()
+    monkeypatch.setitem(buried, os.getpid(), time.monotonic())
+
+    sweep_now("start-up")
+
+    assert Recovery.objects.get().last_seen_at > wrote.at
 
 
 def test_behind_a_pooler_a_free_lock_means_nothing():
