@@ -1,9 +1,9 @@
 """Who is dead.
 
-A worker is dead when its session lock is free at two looks half a second apart with no heartbeat between them, or when
-its heartbeat is older than the threshold. A lock taken on another incarnation of the server (before a restart, on the
-primary before this one) says nothing until its worker had seconds to come back. Behind a pooler only silence counts.
-Looking costs the short list of workers, however many workflows exist.
+A worker is dead when its session lock is free, or its heartbeat older than the threshold, at two looks half a second apart
+with no heartbeat between them. After a restart or a promotion, and after we ourselves could not look for a while, neither
+says anything until workers had seconds to come back. Behind a pooler only silence counts. Looking costs the short list of
+workers, however many workflows exist.
 """
 
 import logging
@@ -57,12 +57,13 @@ class Sign(NamedTuple):
 
 @dataclass
 class Lookout:
-    """Remembers which locks it saw free since when, and when it last saw them held. One per thread that looks."""
+    """Remembers who looked dead since when, and whose lock it last saw held when. One per thread that looks."""
 
-    free: dict[int, tuple[float, datetime]] = field(default_factory=dict)  # since when, with which heartbeat
+    suspects: dict[int, tuple[float, datetime]] = field(default_factory=dict)  # since when, with which heartbeat
     seen: dict[int, datetime] = field(default_factory=dict)  # the last look that saw its lock held
     server: str = ""
-    server_seen: float = 0.0
+    server_seen: float = 0.0  # since when the server has been there, as far as we know
+    looked: float = float("inf")
 
     def look(self) -> dict[int, str]:
         """The dead, and what they died of: died or silent."""
@@ -72,26 +73,29 @@ class Lookout:
             # How long a restarted server has been there it says itself. A promoted one may have run for years: the
             # grace counts from our own first sight of it, also for who looks for the first time.
             unknown = bool(self.server) or any(sign.promoted for sign in signs)
-            self.server, self.free = signs[0].server, {}
+            self.server, self.suspects = signs[0].server, {}
             self.server_seen = now if unknown else float("-inf")
-        dead, free = {}, {}
+        elif now - self.looked > settings().sweep_every + settings().restart_grace:
+            self.server_seen = now  # it did not answer us either: nobody could beat
+        self.looked = now
+        could_come_back = now - self.server_seen >= settings().restart_grace
+        dead, suspects = {}, {}
         for sign in signs:
             if sign.locked:
                 self.seen[sign.worker] = sign.at
-            if sign.silent:
-                dead[sign.worker] = "silent"
-            elif not sign.may_be_locked:
-                since, beat = self.free.get(sign.worker, (now, sign.heartbeat_at))
-                free[sign.worker] = (since, beat) if beat == sign.heartbeat_at else (now, sign.heartbeat_at)
-                waited = now - free[sign.worker][0] >= settings().death_gap
-                if waited and now - self.server_seen >= settings().restart_grace:
-                    dead[sign.worker] = "died"
-        self.free = free
+            if not sign.silent and sign.may_be_locked:
+                continue
+            since, beat = self.suspects.get(sign.worker, (now, sign.heartbeat_at))
+            suspects[sign.worker] = (since, beat) if beat == sign.heartbeat_at else (now, sign.heartbeat_at)
+            waited = now - suspects[sign.worker][0] >= settings().death_gap
+            if waited and sign.settled and could_come_back:
+                dead[sign.worker] = "silent" if sign.silent else "died"
+        self.suspects = suspects
         return dead
 
     def look_once_before(self) -> None:
         """The first of two looks, for whoever does not look all the time; waits until the second says something."""
-        if self.look() or self.free:
+        if self.look() or self.suspects:
             time.sleep(settings().death_gap)
 
     def end_dead(self) -> list[int]:
@@ -114,10 +118,10 @@ class Lookout:
         return signs
 
     def pause(self) -> float:
-        """How long until the next look: a free lock is looked at again as soon as that says something."""
-        if not self.free:
+        """How long until the next look: whoever looks dead is looked at again as soon as that says something."""
+        if not self.suspects:
             return settings().sweep_every
-        due = min(since for since, _ in self.free.values()) + settings().death_gap - time.monotonic()
+        due = min(since for since, _ in self.suspects.values()) + settings().death_gap - time.monotonic()
         return min(settings().sweep_every, max(0.01, due))
 
 

@@ -30,12 +30,6 @@ def comes_back(run: Run, fails_in: str = "") -> None:
         run.step(body, name, name=name)
 
 
-@pytest.fixture(autouse=True)
-def settled_server(settings):
-    """The test server may be younger than the grace after a restart."""
-    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 0}
-
-
 def outcomes():
     settle()
     return list(Recovery.objects.order_by("id").values_list("outcome", flat=True))

@@ -26,12 +26,6 @@ from .dead import claim_again, claimer, die, get_on, hold, make_due, silence, wo
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(autouse=True)
-def settled_server(settings):
-    """The test server may be younger than the grace after a restart."""
-    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 0}
-
-
 def diary(workflow):
     return list(Event.objects.filter(workflow=workflow).order_by("seq").values_list("type", flat=True))
 
@@ -64,7 +58,7 @@ def test_a_heartbeat_between_the_looks_is_a_sign_of_life():
     workflow = hold()
     lookout = Lookout()
     lookout.look()
-    lookout.free = {number: (since - 10, beat) for number, (since, beat) in lookout.free.items()}
+    lookout.suspects = {number: (since - 10, beat) for number, (since, beat) in lookout.suspects.items()}
     Worker.objects.update(heartbeat_at=Now() + timedelta(milliseconds=1))
 
     assert lookout.look() == {}
@@ -115,13 +109,53 @@ def test_a_silent_worker_is_dead_although_it_holds_its_lock():
     workflow = hold()
     silence(workflow.worker)
 
-    Sweep("worker").once()
+    sweep_now("worker")
 
     workflow.refresh_from_db()
     assert workflow.worker is None
     recovery = Recovery.objects.get()
     assert (recovery.finding, recovery.reason) == ("silent_worker", "stale_detection")
     assert recovery.seconds_to_detect >= 30
+
+
+def test_a_silence_that_ends_between_two_looks_is_none():
+    """Faults: the database was away for longer than the threshold. Nobody could beat; now they do."""
+    number = hold(by=worker(pooled=True)).worker_id
+    silence(Worker.objects.get())
+    lookout = Lookout()
+    assert lookout.look() == {}
+    lookout.suspects = {number: (since - 10, beat) for number, (since, beat) in lookout.suspects.items()}
+
+    beats(number)
+
+    assert (lookout.look(), lookout.suspects) == ({}, {})
+
+
+def test_who_could_not_look_for_a_while_waits_for_others_to_come_back(settings):
+    """Faults: 15 s outage; without a restart the server itself knows nothing of it."""
+    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 5, "DEATH_GAP": 0}
+    number = hold(by=worker(pooled=True)).worker_id
+    lookout = Lookout()
+    lookout.look()
+    silence(Worker.objects.get())
+    lookout.looked -= 30
+
+    assert lookout.look() == {}
+
+    lookout.server_seen -= 5
+    assert lookout.look() == {number: "silent"}
+
+
+def test_after_a_restart_silence_says_nothing_either_before_they_could_come_back(settings):
+    """Design 5.2: however long the database was away."""
+    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 3600}
+    hold(by=worker(incarnation="before/00000001"))
+    silence(Worker.objects.get())
+
+    assert sweep_now("operator")["found"] == 0
+
+    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 0}
+    assert sweep_now("operator")["released"] == 1
 
 
 def test_what_the_dead_last_wrote_is_a_sign_of_life():

@@ -17,12 +17,6 @@ from .dead import claim_again, die, get_on, hold, silence, worker
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(autouse=True)
-def settled_server(settings):
-    """The test server may be younger than the grace after a restart."""
-    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 0}
-
-
 def rescue(workflow):
     workflow.refresh_from_db()
     die(workflow.worker)
