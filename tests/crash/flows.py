@@ -128,3 +128,16 @@ def endures(run: Run, tag: str) -> str:
         return note(f"{tag}:ended")
 
     return str(run.step(body, name="lasts"))
+
+
+@workflow("adds")
+def adds(run: Run, steps: int) -> None:
+    """One row for each atomic step."""
+
+    def add() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("INSERT INTO crash_effects (workflow_id) VALUES (%s)", [run.id])
+        time.sleep(0.02)
+
+    for _ in range(steps):
+        run.step(add, atomic=True)
