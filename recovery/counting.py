@@ -2,7 +2,7 @@
 
 from .histogram import RESCUE, TOOK
 from .late import GRACE
-from .models.recovery import FAILED
+from .models.recovery import UNRECOVERED
 
 MOST = 50_000  # more need not be counted to say "many"
 SKEW = "interval '5 minutes'"  # by which the clocks that make ids may differ from the database's
@@ -55,7 +55,7 @@ def counted(start: str, end: str, also: str = "") -> str:
     Name by name, so that the index of what a name finished answers; what was asked for is found by its id, which
     begins with the time. OFFSET 0 keeps each name's look a look of its own.
     """
-    failures = ", ".join(f"'{outcome}'" for outcome in FAILED)
+    failures = ", ".join(f"'{outcome}'" for outcome in UNRECOVERED)
     rescues = f"SELECT * FROM rekindle_recovery_recovery WHERE settled_at >= {start} AND settled_at < {end}"  # noqa: S608
     return f"""{NAMES}, marks(minute, name, what, bucket) AS (
     SELECT {_bin("w.finished_at")}, n.name, CASE WHEN w.status = 'completed' AND w.recoveries > 0 THEN 'rescued' ELSE w.status END,
@@ -70,7 +70,8 @@ def counted(start: str, end: str, also: str = "") -> str:
     SELECT {_bin("started_at")}, name, 'late', NULL FROM rekindle_workflow
     WHERE lateness >= 60 AND lateness > {GRACE} AND started_at >= {start} AND started_at < {end}
     UNION ALL
-    SELECT {_bin("settled_at")}, workflow_name, CASE WHEN outcome IN ({failures}) THEN 'unrecovered' ELSE outcome END, NULL FROM ({rescues}) r
+    SELECT {_bin("settled_at")}, workflow_name, CASE outcome WHEN 'recovered' THEN 'recovered' ELSE 'unrecovered' END, NULL
+    FROM ({rescues}) r WHERE outcome IN ('recovered', {failures})
     UNION ALL
     SELECT {_bin("settled_at")}, workflow_name, 'given up', NULL FROM ({rescues}) r WHERE outcome = 'gave_up'
     UNION ALL

@@ -1,36 +1,38 @@
 """Who is dead.
 
-A worker is dead when its session lock is free at two looks half a second apart with no heartbeat between them, or when
-its heartbeat is older than the threshold. A lock taken on another incarnation of the server (before a restart, on the
-primary before this one) says nothing until its worker had seconds to come back, and neither does its silence: nobody
-could be heard. The same seconds pass after a look of ours that came to no end. Behind a pooler only silence counts.
-Looking costs the short list of workers, however many workflows exist.
+A worker is dead when its session lock is free, or its heartbeat older than the threshold, at two looks half a second apart
+with no heartbeat between them. After a restart or a promotion, and after we ourselves could not look for a while, neither
+says anything until workers had seconds to come back. Behind a pooler only silence counts. Looking costs the short list of
+workers, however many workflows exist.
 """
 
 import logging
+import socket
 import time
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import connections
+from django.db.models import Value
+from django.db.models.functions import Now
 
 from workflows.conf import settings
 from workflows.liveness import INCARNATION, LOCKED
 from workflows.models import Worker
+from workflows.supervisor import buried
 from workflows.takeover import end_worker
 
 log = logging.getLogger("rekindle")
 
 LOOK = f"""
-SELECT id, heartbeat_at, quiet AND (settled OR incarnation = '') AS silent, locked, pooled, settled, promoted, server, now() AS at
-FROM (SELECT w.*, now() - w.heartbeat_at >= %(stale_after)s * interval '1 second' AS quiet,
-    {LOCKED.format(worker="w.id")} AS locked,
+SELECT w.id, w.heartbeat_at, now() - w.heartbeat_at >= %(stale_after)s * interval '1 second' AS silent,
+    {LOCKED.format(worker="w.id")} AS locked, w.pooled,
     w.incarnation = {INCARNATION} OR now() - pg_postmaster_start_time() >= %(grace)s * interval '1 second' AS settled,
     split_part(w.incarnation, '/', 2) NOT IN ('', split_part({INCARNATION}, '/', 2)) AS promoted,
-    {INCARNATION} AS server
-FROM rekindle_worker w WHERE w.ended_at IS NULL AND (%(only)s::bigint IS NULL OR w.id = %(only)s)) AS w
+    {INCARNATION} AS server, now() AS at
+FROM rekindle_worker w WHERE w.ended_at IS NULL AND (%(only)s::bigint IS NULL OR w.id = %(only)s)
 """  # noqa: S608  (constants)
 
 # For pages, which must tell the truth also where nobody is left who could declare the dead dead.
@@ -58,46 +60,46 @@ class Sign(NamedTuple):
 
 @dataclass
 class Lookout:
-    """Remembers which locks it saw free since when, and when it last saw them held. One per thread that looks."""
+    """Remembers who looked dead since when, and whose lock it last saw held when. One per thread that looks."""
 
-    free: dict[int, tuple[float, datetime]] = field(default_factory=dict)  # since when, with which heartbeat
+    suspects: dict[int, tuple[float, datetime]] = field(default_factory=dict)  # since when, with which heartbeat
     seen: dict[int, datetime] = field(default_factory=dict)  # the last look that saw its lock held
     server: str = ""
-    server_seen: float = 0.0
+    server_seen: float = 0.0  # since when the server has been there, as far as we know
+    looked: float = float("inf")
     failed: bool = False  # the last look came to no end
-    back_at: float = float("-inf")  # since when we see again, after we could not, or a server that we did not know
 
     def look(self) -> dict[int, str]:
         """The dead, and what they died of: died or silent."""
         blind, self.failed = self.failed, True
         signs = _signs()
         now = time.monotonic()
-        if blind or (signs and self.server not in ("", signs[0].server)):
-            self.back_at = now
         if signs and signs[0].server != self.server:
             # How long a restarted server has been there it says itself. A promoted one may have run for years: the
             # grace counts from our own first sight of it, also for who looks for the first time.
             unknown = bool(self.server) or any(sign.promoted for sign in signs)
-            self.server, self.free = signs[0].server, {}
+            self.server, self.suspects = signs[0].server, {}
             self.server_seen = now if unknown else float("-inf")
-        dead, free = {}, {}
+        if blind or now - self.looked > settings().sweep_every + settings().restart_grace:
+            self.server_seen = now  # it did not answer us either: nobody could beat
+        could_come_back = now - self.server_seen >= settings().restart_grace
+        dead, suspects = {}, {}
         for sign in signs:
             if sign.locked:
                 self.seen[sign.worker] = sign.at
-            if sign.silent and now - self.back_at >= settings().restart_grace:
-                dead[sign.worker] = "silent"
-            elif not sign.may_be_locked:
-                since, beat = self.free.get(sign.worker, (now, sign.heartbeat_at))
-                free[sign.worker] = (since, beat) if beat == sign.heartbeat_at else (now, sign.heartbeat_at)
-                waited = now - free[sign.worker][0] >= settings().death_gap
-                if waited and now - max(self.server_seen, self.back_at) >= settings().restart_grace:
-                    dead[sign.worker] = "died"
-        self.free, self.failed = free, False
+            if not sign.silent and sign.may_be_locked:
+                continue
+            since, beat = self.suspects.get(sign.worker, (now, sign.heartbeat_at))
+            suspects[sign.worker] = (since, beat) if beat == sign.heartbeat_at else (now, sign.heartbeat_at)
+            waited = now - suspects[sign.worker][0] >= settings().death_gap
+            if waited and sign.settled and could_come_back:
+                dead[sign.worker] = "silent" if sign.silent else "died"
+        self.suspects, self.looked, self.failed = suspects, now, False
         return dead
 
     def look_once_before(self) -> None:
         """The first of two looks, for whoever does not look all the time; waits until the second says something."""
-        if self.look() or self.free:
+        if self.look() or self.suspects:
             time.sleep(settings().death_gap)
 
     def end_dead(self) -> list[int]:
@@ -107,7 +109,7 @@ class Lookout:
         self.failed = bool(dead)  # until all of them are ended
         for number, why in dead.items():
             worker = Worker.objects.using(settings().database).get(pk=number)
-            if end_worker(worker, why, last_seen_at=self.seen.get(number), still=partial(_still, worker, why)):
+            if end_worker(worker, why, signs=self._signs_of_life(worker), still=partial(_still, worker, why)):
                 ended.append(number)
                 log.warning(
                     "worker %s (%s) %s", worker, number, "died" if why == "died" else "has been silent for too long"
@@ -115,12 +117,19 @@ class Lookout:
         self.failed = False
         return ended
 
+    def _signs_of_life(self, worker: Worker) -> list[Any]:
+        """When it was last known to live, beside its heartbeat and what it wrote: our last look, or its parent's word."""
+        signs: list[Any] = [Value(self.seen[worker.pk])] if worker.pk in self.seen else []
+        if worker.pid in buried and worker.host == socket.gethostname()[:200]:
+            signs.append(Now() - timedelta(seconds=time.monotonic() - buried[worker.pid]))
+        return signs
+
     def pause(self) -> float:
-        """How long until the next look: a free lock is looked at again as soon as that says something."""
-        if not self.free:
+        """How long until the next look: whoever looks dead is looked at again as soon as that says something."""
+        if not self.suspects:
             return settings().sweep_every
-        due = min(since for since, _ in self.free.values()) + settings().death_gap - time.monotonic()
-        return min(settings().sweep_every, max(0.01, due))
+        due = min(since for since, _ in self.suspects.values()) + settings().death_gap - time.monotonic()
+        return min(settings().sweep_every, due) if due > 0 else settings().sweep_every  # it waits for something else
 
 
 def sign_of(worker: int) -> Sign | None:

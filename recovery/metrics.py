@@ -15,7 +15,7 @@ from workflows.models import PauseReason, Status, Step, Worker, Workflow
 
 from .late import catch_up
 from .models import Duty, Recovery
-from .models.recovery import FAILED, Outcome, Reason
+from .models.recovery import UNRECOVERED, Outcome, Reason
 
 COUNTED = 10_000
 
@@ -54,7 +54,7 @@ def recoveries(window: float, scope: str) -> Measured:
 @figure("recovery.failed")
 def failed_recoveries(window: float, scope: str) -> Measured:
     """S0-097: died again, given up or refused."""
-    return _counted(_recoveries(scope).filter(outcome__in=FAILED, settled_at__gt=_ago(window)))
+    return _counted(_recoveries(scope).filter(outcome__in=UNRECOVERED, settled_at__gt=_ago(window)))
 
 
 @figure("recovery.max_attempts_exceeded")

@@ -8,6 +8,7 @@ NAMED = 3  # steps
 OUTCOMES = {
     "pending": ("orphan", "Under way"),
     "recovered": ("completed", "Recovered"),
+    "failed": ("failed", "Then failed"),
     "died_again": ("failed", "Died again"),
     "gave_up": ("failed", "Given up"),
     "refused": ("failed", "Refused"),

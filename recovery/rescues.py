@@ -6,7 +6,6 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connections
-from django.db.models.functions import Now
 
 from workflows.conf import settings
 from workflows.takeover import MODE, PATIENT, Taken
@@ -34,41 +33,57 @@ WHERE k.id = ANY(%(workers)s) AND k.ended_at IS NOT NULL AND {MODE} <> 'off' AND
 ON CONFLICT (workflow_id, fence) DO NOTHING
 """  # noqa: S608  (constants)
 
+# Rescues whose outcome is open: the next some, or those of the workflows that are being taken over once more.
+OPEN = "SELECT id, workflow_id, seq, resumed_at FROM rekindle_recovery_recovery WHERE outcome = 'pending'"
+NEXT = f"{OPEN} AND id > %(after)s ORDER BY id LIMIT %(most)s"
+OF_TAKEN = f"{OPEN} AND seq IS NOT NULL AND workflow_id = ANY(%(taken)s)"
+
 # It runs again: the first claim after the take-over says when, and by whom.
 RESUMED = """
 UPDATE rekindle_recovery_recovery r SET resumed_at = e.at, seconds_to_resume = EXTRACT(EPOCH FROM e.at - r.detected_at)
-FROM (SELECT id, workflow_id, seq FROM rekindle_recovery_recovery
-      WHERE outcome = 'pending' AND resumed_at IS NULL AND seq IS NOT NULL AND id > %(after)s ORDER BY id LIMIT %(most)s) AS open
+FROM ({open}) AS open
 CROSS JOIN LATERAL (SELECT at FROM rekindle_event
     WHERE workflow_id = open.workflow_id AND seq > open.seq AND type IN ('workflow.recovered', 'workflow.resumed')
     ORDER BY seq LIMIT 1) AS e
-WHERE r.id = open.id
+WHERE r.id = open.id AND open.resumed_at IS NULL
 """
-# Progress resets the attempts; an end of its own is one too. Of two who settle at once, one tells.
-SETTLED = """
-WITH open AS (
-    SELECT id, workflow_id FROM rekindle_recovery_recovery WHERE outcome = 'pending' AND id > %(after)s ORDER BY id LIMIT %(most)s
-), known AS (
-    UPDATE rekindle_recovery_recovery r SET settled_at = now(),
-        outcome = CASE WHEN w.status = 'cancelled' THEN 'cancelled' ELSE 'recovered' END
+# A step recorded under a later fence than the dead one's. To run again is none, nor to be let off an attempt by a block.
+PROGRESS = """EXISTS (SELECT FROM rekindle_step s
+    WHERE s.workflow_id = r.workflow_id AND s.fence > r.fence AND s.status = 'done' AND s.kind <> 'parallel')"""
+FLAWED = "w.pause_reason = 'suspended' AND w.error ->> 'type' = 'CorruptState'"
+# While it lives, progress counts once it is made where the worker died: the journal sets the attempts back there.
+SETTLED = f"""
+WITH open AS ({{open}}), known AS (
+    UPDATE rekindle_recovery_recovery r SET settled_at = now(), outcome = CASE
+        WHEN w.status = 'completed' OR {PROGRESS} THEN 'recovered'
+        WHEN w.status = 'failed' THEN 'failed'
+        WHEN {FLAWED} THEN 'refused'
+        ELSE 'cancelled' END
     FROM open LEFT JOIN rekindle_workflow w ON w.id = open.workflow_id
-    WHERE r.id = open.id AND r.outcome = 'pending' AND r.seq IS NOT NULL
-      AND (w.id IS NULL OR w.finished_at IS NOT NULL
-        OR (w.recovery_attempts = 0 AND w.pause_reason <> 'blocked' AND r.resumed_at IS NOT NULL))
+    WHERE r.id = open.id AND r.outcome = 'pending'
+      AND (w.id IS NULL OR w.finished_at IS NOT NULL OR {FLAWED} OR (w.recovery_attempts = 0 AND {PROGRESS}))
     RETURNING r.outcome, r.workflow_id, r.workflow_name, r.attempt, COALESCE(r.resumed_at, now()) - r.detected_at AS took
 )
 SELECT looked.*, known.* FROM (SELECT max(id), count(*) FROM open) AS looked LEFT JOIN known ON known.outcome = 'recovered'
-"""
+"""  # noqa: S608  (constants)
+# Their worker died: whatever they did in between, and nobody has looked at yet, counts for the rescue before.
+DIED = f"""
+UPDATE rekindle_recovery_recovery r SET settled_at = now(),
+    outcome = CASE WHEN w.recovery_attempts = 0 AND {PROGRESS} THEN 'recovered' ELSE 'died_again' END
+FROM ({OF_TAKEN}) AS open JOIN rekindle_workflow w ON w.id = open.workflow_id
+WHERE r.id = open.id AND r.outcome = 'pending'
+RETURNING r.outcome, r.workflow_id, r.workflow_name, r.attempt, COALESCE(r.resumed_at, now()) - r.detected_at AS took
+"""  # noqa: S608  (constants)
 
 
 def record(taken: list[Taken], about: dict[str, str]) -> None:
-    """Called by the take-over in its own transaction. Whoever was rescued before and is here again has died again."""
-    ids = [row["id"] for row in taken]
-    again = Recovery.objects.using(settings().database).filter(workflow_id__in=ids, outcome=Outcome.PENDING)
-    again = again.filter(seq__isnull=False)
-    for one in again:
-        _tell_failed(one)
-    again.update(outcome=Outcome.DIED_AGAIN, settled_at=Now())
+    """Called by the take-over in its own transaction. Whoever was rescued before, and got no further, has died again."""
+    with connections[settings().database].cursor() as cursor:
+        before = {"taken": [row["id"] for row in taken]}
+        cursor.execute(RESUMED.replace("{open}", OF_TAKEN), before)
+        cursor.execute(DIED, before)
+        for outcome, *facts in cursor.fetchall():
+            (_tell_recovered if outcome == "recovered" else _tell_failed)(*facts)
     changed = [
         "outcome",
         "seq",
@@ -101,8 +116,8 @@ def settle(after: int = 0) -> int:
     """Write what came of rescues whose outcome is open, a bounded number. Returns where the next call may go on."""
     given = {"after": after, "most": SETTLED_AT_ONCE}
     with connections[settings().database].cursor() as cursor:
-        cursor.execute(RESUMED, given)
-        cursor.execute(SETTLED, given)
+        cursor.execute(RESUMED.replace("{open}", NEXT), given)
+        cursor.execute(SETTLED.replace("{open}", NEXT), given)
         (last, count, *first), *others = cursor.fetchall()
     for outcome, *facts in [first, *(other[2:] for other in others)]:
         if outcome:
@@ -116,9 +131,9 @@ def _tell_recovered(workflow: UUID, name: str, attempt: int, took: timedelta) ->
     log.info("Recovery of workflow %s succeeded: it ran again after %s ms", workflow, milliseconds, extra=facts)
 
 
-def _tell_failed(one: Recovery) -> None:
-    facts = {"workflow": str(one.workflow_id), "workflow_name": one.workflow_name, "attempt": one.attempt}
-    log.warning("Recovery of workflow %s failed: its worker died again", one.workflow_id, extra=facts)
+def _tell_failed(workflow: UUID, name: str, attempt: int, took: timedelta) -> None:
+    facts = {"workflow": str(workflow), "workflow_name": name, "attempt": attempt}
+    log.warning("Recovery of workflow %s failed: its worker died again", workflow, extra=facts)
 
 
 def _row(row: Taken, about: dict[str, str]) -> Recovery:

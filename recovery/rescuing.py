@@ -29,7 +29,7 @@ def bury(workflow_id: UUID, fence: int | None) -> None:
     if held is None or fence not in (None, held["fence"]):
         return
     lookout = Lookout()
-    if held["worker"] not in lookout.look() and held["worker"] in lookout.free:
+    if held["worker"] not in lookout.look() and held["worker"] in lookout.suspects:
         time.sleep(settings().death_gap)
     lookout.end_dead()
 

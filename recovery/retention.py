@@ -24,7 +24,8 @@ BATCH = 500
 QUIET_DUTIES = timedelta(days=7)  # of runs that found nothing, nobody asks after a week
 AUDIT_AT_LEAST = timedelta(days=30)  # younger entries the audit's trigger does not let go
 
-# Per name, because a policy may keep one name for years: its old rows must not be looked at again each minute.
+# Per name, because a policy may keep one name for years: its old rows must not be looked at again each minute. What came
+# of its rescues is read from its steps, so it stays until that is known.
 FINISHED = """
 WITH RECURSIVE names(name) AS (
     (SELECT name FROM rekindle_workflow WHERE finished_at IS NOT NULL ORDER BY name LIMIT 1)
@@ -37,7 +38,8 @@ WITH RECURSIVE names(name) AS (
     WHERE n.name IS NOT NULL
 ), old AS MATERIALIZED (
     SELECT w.id, kept.keep FROM kept CROSS JOIN LATERAL (
-        SELECT id FROM rekindle_workflow WHERE name = kept.name AND finished_at < now() - kept.keep
+        SELECT id FROM rekindle_workflow f WHERE name = kept.name AND finished_at < now() - kept.keep
+          AND NOT EXISTS (SELECT FROM rekindle_recovery_recovery r WHERE r.workflow_id = f.id AND r.outcome = 'pending')
         ORDER BY finished_at LIMIT %(most)s) w LIMIT %(most)s
 )
 SELECT count(*) FILTER (WHERE forgotten), count(*) FROM (

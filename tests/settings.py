@@ -13,4 +13,4 @@ from project.settings import *  # noqa: F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 STATIC_ROOT = None  # nothing is collected: WhiteNoise finds the files where they lie
-REKINDLE = {"MODULES": ("tests.workflows.flows",)}
+REKINDLE = {"MODULES": ("tests.workflows.flows",), "RESTART_GRACE": 0}  # this server is always young

@@ -36,6 +36,8 @@ class Backoff:
 
 
 DEFAULT = Backoff()
+CONFLICTS = 10  # lost in a row: the last of them counts as a failed try
+AFTER_CONFLICT = Backoff(0.1, most=5, jitter=0.5)  # whoever met once should not meet again
 
 
 def describe(error: BaseException) -> dict[str, Any]:
@@ -49,11 +51,16 @@ def describe(error: BaseException) -> dict[str, Any]:
 
 
 def is_away(error: BaseException) -> bool:
-    """The database went away under a body, or undid its transaction for another's: nobody's fault, and no failed try."""
+    """The database went away under a body: nobody's fault, and no failed try."""
     if not isinstance(error, (OperationalError, InterfaceError)):
         return False
     state = getattr(error.__cause__, "sqlstate", None)
-    return state is None or state.startswith("08") or state in AWAY | VICTIM
+    return state is None or state.startswith("08") or state in AWAY
+
+
+def is_conflict(error: BaseException) -> bool:
+    """The database undid a body's transaction for another's sake."""
+    return isinstance(error, OperationalError) and getattr(error.__cause__, "sqlstate", None) in VICTIM
 
 
 def _clean(text: str) -> str:

@@ -21,6 +21,11 @@ PATIENT = 10.0  # beyond the grace, before a child that does not stop is killed
 LONE = 2  # processes at a time that each run one workflow alone
 ASKED = b"L"  # what a child says when there is work that has to run alone
 
+# Children whose end was seen here, and when, by the monotonic clock. A replacement is forked with it: nobody knows
+# better how long the one before it has been dead.
+buried: dict[int, float] = {}
+BURIED = 100  # are remembered
+
 
 @dataclass
 class Child:
@@ -107,6 +112,7 @@ class Supervisor:
             if pid:
                 os.close(child.pipe)
                 del self.children[pid]
+                _remember(pid)
                 if not self.stopping and not (child.alone and status == 0):
                     log.warning(
                         "worker process %s ended (%s)%s", pid, _how(status), "" if child.alone else "; it is replaced"
@@ -163,6 +169,13 @@ class Tie:
             pass
         except BrokenPipeError:
             os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _remember(pid: int) -> None:
+    buried.pop(pid, None)
+    buried[pid] = time.monotonic()
+    if len(buried) > BURIED:
+        del buried[next(iter(buried))]
 
 
 def _how(status: int) -> str:

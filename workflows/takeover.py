@@ -3,17 +3,16 @@
 import json
 import logging
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db import connections, transaction
-from django.db.models import F, Value
+from django.db.models import F, OuterRef, Subquery
 from django.db.models.functions import Greatest, Now
 
 from . import signals
 from .conf import settings
-from .models import Worker
+from .models import Event, Worker
 from .moves import RELEASE
 from .notify import poke
 
@@ -56,16 +55,28 @@ witnesses: list[
 ] = []  # told inside the transaction; recovery writes its record
 
 
+# What a worker last wrote of what it holds: often younger than its heartbeat, and known to whoever never saw it alive.
+LAST_WRITE = Subquery(
+    Event.objects.filter(worker=OuterRef("pk"), workflow__worker=OuterRef("pk"), seq=F("workflow__seq"))
+    .order_by("-at")
+    .values("at")[:1]
+)
+
+
 def end_worker(
-    worker: Worker, why: str, *, last_seen_at: datetime | None = None, still: Callable[[], bool] = lambda: True
+    worker: Worker, why: str, *, signs: Sequence[Any] = (), still: Callable[[], bool] = lambda: True
 ) -> bool:
-    """Declare a worker dead, if it `still` looks so under the lock that keeps a claim of its own from slipping in."""
+    """Declare a worker dead, if it `still` looks so under the lock that keeps a claim of its own from slipping in.
+
+    Of a dead one, the newest sign of life is kept: `signs` are moments at which the caller knows that it lived. A
+    silent one is measured by its heartbeat, which is what it was missed for.
+    """
     database = settings().database
     with transaction.atomic(using=database):
         locked = Worker.objects.using(database).select_for_update().filter(pk=worker.pk, ended_at=None).first()
         if locked is None or not still():
             return False
-        seen = Greatest("heartbeat_at", Value(last_seen_at)) if last_seen_at else F("heartbeat_at")
+        seen = Greatest("heartbeat_at", LAST_WRITE, *signs) if why == "died" else F("heartbeat_at")
         Worker.objects.using(database).filter(pk=worker.pk).update(ended_at=Now(), ended_why=why, last_seen_at=seen)
         return True
 

@@ -291,6 +291,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("pending", "Pending"),
                             ("recovered", "Recovered"),
+                            ("failed", "Failed"),
                             ("died_again", "Died Again"),
                             ("gave_up", "Gave Up"),
                             ("refused", "Refused"),

@@ -2,6 +2,8 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from ..outcomes import OUTCOMES
+
 
 class Finding(models.TextChoices):
     """What was wrong (C10)."""
@@ -34,14 +36,15 @@ class DetectedBy(models.TextChoices):
 class Outcome(models.TextChoices):
     PENDING = "pending"
     RECOVERED = "recovered"  # progress, or a good end, after it
+    FAILED = "failed"  # it came back, and failed before any progress: by an error of its own, or by hand
     DIED_AGAIN = "died_again"
     GAVE_UP = "gave_up"
-    REFUSED = "refused"
-    CANCELLED = "cancelled"  # its cancellation was asked for, and is carried out instead
+    REFUSED = "refused"  # what is stored of it cannot be read
+    CANCELLED = "cancelled"  # called off: it was cancelled before any progress
     OBSERVED = "observed"  # the mode said: only look
 
 
-FAILED = (Outcome.DIED_AGAIN, Outcome.GAVE_UP, Outcome.REFUSED)
+UNRECOVERED = (Outcome.DIED_AGAIN, Outcome.GAVE_UP, Outcome.REFUSED)
 
 
 class Recovery(models.Model):
@@ -91,3 +94,8 @@ class Recovery(models.Model):
 
     def __str__(self) -> str:
         return f"{self.workflow_name} {self.workflow_key or self.workflow_id}: {self.finding}"
+
+    @property
+    def told(self) -> tuple[str, str]:
+        """Its outcome as a state mark and a word."""
+        return OUTCOMES[self.outcome]

@@ -140,3 +140,49 @@ def one_asks_one_works(run: Run) -> None:
         run.step(body, name="body")
 
     run.parallel("both", asks=asks, works=works)
+
+
+def wait_for(word: str, times: int) -> None:
+    """Until the ledger has a word so often."""
+    while Path(os.environ["LEDGER"]).read_text().split().count(word) < times:
+        time.sleep(0.1)
+
+
+@workflow("strikes")
+def strikes(run: Run, company: int) -> None:
+    """Kills its process; the first two times once all its company has begun there."""
+
+    def body() -> None:
+        note("strikes:begun")
+        times = Path(os.environ["LEDGER"]).read_text().split().count("strikes:begun")
+        wait_for("endures:begun", company * min(times, 2))
+        note("struck")
+        os._exit(9)
+
+    run.step(body, name="kills")
+
+
+@workflow("endures")
+def endures(run: Run, tag: str) -> str:
+    """One step so long that it would end only after the process was struck twice."""
+
+    def body() -> str:
+        note("endures:begun")
+        note(f"{tag}:begun")
+        wait_for("struck", 2)
+        return note(f"{tag}:ended")
+
+    return str(run.step(body, name="lasts"))
+
+
+@workflow("adds")
+def adds(run: Run, steps: int) -> None:
+    """One row for each atomic step."""
+
+    def add() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("INSERT INTO crash_effects (workflow_id) VALUES (%s)", [run.id])
+        time.sleep(0.02)
+
+    for _ in range(steps):
+        run.step(add, atomic=True)

@@ -1,16 +1,20 @@
 """A deploy is not a crash: old processes are told to stop, new ones have other code."""
 
 import os
+import re
 import signal
 from collections import Counter
 
 import pytest
 from django.db.models.functions import Now
 
-from workflows import start_many
-from workflows.definitions import _known, workflow
-from workflows.models import Event, Worker, Workflow
-from workflows.starting import start
+from recovery.checking import check
+from recovery.metrics import measure
+from workflows import start, start_many, workflow
+from workflows.claiming import why_not_claimed
+from workflows.definitions import _known
+from workflows.inline import InlineConnection
+from workflows.models import Event, Step, Worker, Workflow
 
 from .conftest import until
 from .test_killed import all_ended
@@ -18,16 +22,21 @@ from .test_killed import all_ended
 pytestmark = pytest.mark.django_db(transaction=True)
 
 BEFORE = """
+import time
+from tests.crash.flows import first
 from tests.workflows.flows import note
 from workflows import workflow
 
+def pay():
+    time.sleep(600 if first("pay:begun") else 0)
+    return note("pay:ended")
+
 @workflow("deployed")
 def deployed(run):
-    run.step(note, "one", name="one")
-    run.sleep(0.2)
-    return run.step(note, "two", name="two")
+    run.step(note, "load", name="load")
+    return run.step(pay)
 """
-CHANGED = BEFORE.replace('name="one"', 'name="renamed"')
+CHANGED = BEFORE.replace('name="load"', 'name="renamed"')
 GONE = ""
 
 
@@ -36,46 +45,98 @@ def stop(process):
     assert process.wait(60) == 0
 
 
+def crash(process):
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
 @pytest.fixture
 def deploy(workers, tmp_path):
-    """Starts a worker with this code of the workflow `deployed`, and stops the one before it."""
+    """Ends the worker that runs, if there is one, writes other code to the disk and starts a worker with it."""
+    code_on_disk = tmp_path / "host_flows.py"
+    workers.environment |= {
+        "REKINDLE_MODULES": "tests.workflows.flows,host_flows",
+        "PYTHONPATH": f"{tmp_path}{os.pathsep}{workers.environment['PYTHONPATH']}",
+        "PYTHONDONTWRITEBYTECODE": "1",  # two versions within a second and of the same size look the same to its cache
+        "REKINDLE_GRACE": "0.1",
+    }
 
-    def with_code(code):
-        if workers.processes and workers.processes[-1].poll() is None:
-            stop(workers.processes[-1])
-        folder = tmp_path / str(len(workers.processes))
-        folder.mkdir()
-        (folder / "host_flows.py").write_text(code)
-        path = f"{folder}{os.pathsep}{workers.environment['PYTHONPATH']}"
-        return workers.start(REKINDLE_MODULES="tests.workflows.flows,host_flows", PYTHONPATH=path)
+    def with_code(code, end=stop):
+        for process in workers.processes[-1:]:
+            end(process)
+        code_on_disk.write_text(code)
+        return workers.start()
 
-    workflow("deployed")(lambda run: None)  # this process only starts it
-    yield with_code
-    del _known["deployed"]
+    return with_code
 
 
-@pytest.mark.parametrize("code", [GONE, CHANGED], ids=["definition removed", "step renamed"])
-def test_what_the_new_code_cannot_run_waits_for_code_that_can(deploy, ledger, code):
-    """C8, C53, S0-043, S0-052; faults: definition missing or changed: no attempt is burned, it continues by itself."""
+@pytest.fixture
+def started(deploy, ledger):
+    """One that was begun with the code before, and is in its second step."""
+
+    @workflow("deployed")
+    def test_only_starts_it(run): ...
+
+    one = start("deployed")
+    del _known["deployed"]  # only code on the disk of a worker counts
     deploy(BEFORE)
-    deployed = start("deployed")
-    until(lambda: "one" in ledger() and Workflow.objects.filter(status="paused").exists(), "it sleeps")
+    until(lambda: Step.objects.filter(name="pay", status="open").exists(), "it is in its second step")
+    return one
 
-    deploy(code)
+
+def sentence(client, one):
+    return " ".join(re.sub(r"<[^>]*>", " ", client.get(f"/workflows/{one.pk}/").content.decode()).split())
+
+
+@pytest.mark.parametrize(("end", "recoveries"), [(crash, 1), (stop, 0)], ids=["killed", "stopped"])
+def test_what_no_code_on_disk_knows_any_more_waits_until_it_is_back(
+    deploy, started, ledger, admin_client, end, recoveries
+):
+    """C8, C53, S0-043, S0-052; faults: definition missing: visible, no attempt is burned, it continues by itself."""
+    deploy(GONE, end)
     other = start("three", {"tag": "other"})
     until(lambda: Workflow.objects.get(pk=other.pk).is_finished, "the new worker works")
-    if code == CHANGED:
-        until(lambda: Workflow.objects.filter(pause_reason="blocked").exists(), "it is blocked")
+    until(lambda: Workflow.objects.get(pk=started.pk).wake_at, "nobody holds it")
 
-    deployed.refresh_from_db()
-    assert (deployed.status, deployed.worker, deployed.recovery_attempts) == ("paused", None, 0)
-    assert deployed.wake_at is not None
+    started.refresh_from_db()
+    assert (started.is_finished, started.worker, started.recovery_attempts, started.recoveries) == (False, None, 0, 0)
+    assert why_not_claimed(InlineConnection(), started.pk) == "no worker has this code"
+    assert check(started.pk).reason == "definition_missing"
+    assert "no running worker has the code of deployed" in sentence(admin_client, started)
+
+    deploy(BEFORE)
+    until(all_ended, "it goes on with its own code")
+    started.refresh_from_db()
+    assert (started.status, started.recoveries) == ("completed", recoveries)
+    assert without_other(ledger) == ["load", "pay:begun", "pay:begun", "pay:ended"]
+
+
+@pytest.mark.parametrize(("end", "recoveries"), [(crash, 1), (stop, 0)], ids=["killed", "stopped"])
+def test_what_the_code_on_disk_no_longer_fits_is_blocked_until_it_does(
+    deploy, started, ledger, admin_client, end, recoveries
+):
+    """C8, C53; faults: definition changed: blocked, visible, alerted, no attempt burned; continues when it fits again."""
+    deploy(CHANGED, end)
+    until(lambda: Workflow.objects.filter(pause_reason="blocked").exists(), "it is blocked")
+
+    started.refresh_from_db()
+    assert (started.worker, started.recovery_attempts, started.recoveries) == (None, 0, recoveries)
+    why = "at .0 step load is recorded, the code now has step renamed"
+    assert started.error["message"] == why
+    assert why in check(started.pk).why
+    assert why in sentence(admin_client, started)
+    assert measure("needs_people").value == 1
+
     deploy(BEFORE)
     Workflow.objects.filter(pause_reason="blocked").update(wake_at=Now())  # the minute has passed
     until(all_ended, "it goes on with its own code")
-    deployed.refresh_from_db()
-    assert (deployed.status, deployed.recoveries) == ("completed", 0)
-    assert [line for line in ledger() if line in ("one", "two")] == ["one", "two"]
+    started.refresh_from_db()
+    assert (started.status, started.recoveries) == ("completed", recoveries)
+    assert without_other(ledger) == ["load", "pay:begun", "pay:begun", "pay:ended"]
+
+
+def without_other(ledger):
+    return [line for line in ledger() if not line.startswith("other")]
 
 
 def test_sigterm_in_the_middle_of_a_batch_loses_nothing_and_burns_nothing(workers, ledger):

@@ -6,28 +6,40 @@ import pytest
 
 from recovery.models import Recovery
 from workflows import start, start_many
-from workflows.models import Worker, Workflow
+from workflows.models import Event, Worker, Workflow
 
+from . import flows  # noqa: F401
 from .conftest import until
+from .test_killed import all_ended
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+INNOCENT = 63
 
-def test_one_poison_among_63_fails_alone(workers, ledger):
-    """I4, I11, S0-102, design 5.5: the others lose time, never their life."""
-    start("poison", {"tag": "p"})
-    start_many("slow", [{"tag": f"w{n}", "seconds": 0.3, "steps": 2} for n in range(63)])
 
-    workers.start(concurrency=64, REKINDLE_RECOVERY_DELAY="0.002")
+def test_one_poison_among_63_with_longer_steps_fails_alone(workers, ledger):
+    """I4, I11, S0-102, design 5.5: the others lose time, never their life.
 
-    until(lambda: not Workflow.objects.filter(finished_at=None).exists(), "all have ended", seconds=120)
-    assert Workflow.objects.filter(name="slow", status="completed").count() == 63
-    poison = Workflow.objects.get(name="poison")
-    assert poison.status == "failed"
+    No step of theirs ends between the crashes, so nothing sets their attempts back: after two in company they have as many
+    as the poison. From then on each runs alone, and only the one that kills its process there is given up.
+    """
+    start("strikes", {"company": INNOCENT})
+    start_many("endures", [{"tag": f"w{n}"} for n in range(INNOCENT)])
+
+    workers.start(concurrency=INNOCENT + 1, REKINDLE_RECOVERY_DELAY="0.001")
+
+    until(all_ended, "all have ended", seconds=120)
+    assert Workflow.objects.filter(name="endures", status="completed", recoveries=2).count() == INNOCENT
+    times = Counter(ledger())
+    assert {times[f"w{n}:begun"] for n in range(INNOCENT)} == {3}
+    assert {times[f"w{n}:ended"] for n in range(INNOCENT)} == {1}
+    alone = set(Worker.objects.filter(alone=True).values_list("pk", flat=True))
+    assert set(Event.objects.filter(type="workflow.completed").values_list("worker", flat=True)) <= alone
+
+    poison = Workflow.objects.get(name="strikes")
+    assert (poison.status, times["struck"]) == ("failed", 4)
     assert poison.error["message"] == "Workflow recovery failed after 3 attempts"
     assert poison.error["open"] == ["kills"]
-    assert Counter(ledger())["p:begun"] == 4
-    assert Worker.objects.filter(alone=True).exists()
     last = Recovery.objects.filter(workflow_id=poison.pk).order_by("id").last()
     assert (last.outcome, last.step) == ("gave_up", "kills")
-    assert Worker.objects.get(pk=last.worker).alone
+    assert last.worker in alone

@@ -85,6 +85,24 @@ def holds_its_lock(number):
         return cursor.fetchone()[0]
 
 
+def test_a_replacement_knows_when_the_one_before_it_died(workers, ledger):
+    """S0-058: it has written nothing for long and beats seldom, but its parent saw its end."""
+    quiet = {"REKINDLE_HEARTBEAT": "600", "REKINDLE_STALE_AFTER": "3600", "REKINDLE_RESTART_GRACE": "0"}
+    workers.start(**quiet)
+    workflow = start("slow", {"tag": "w", "seconds": 600, "steps": 1})
+    until(lambda: Step.objects.filter(status="open").exists(), "the body is under way")
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        before = cursor.fetchone()[0]
+    kill(Worker.objects.get(ended_at=None))
+
+    until(lambda: Recovery.objects.exists(), "it was found")
+    recovery = Recovery.objects.get(workflow_id=workflow.pk)
+    assert before < recovery.last_seen_at < recovery.detected_at
+    assert recovery.detected_by in ("start-up", "worker")
+
+
 def test_wrong_clocks_and_one_name_for_all_hosts_have_no_effect(workers, ledger):
     """C16; faults: app clocks wrong by 10 minutes, either way."""
     modules = {"REKINDLE_MODULES": f"tests.crash.wrong_clock,{FAST['REKINDLE_MODULES']}"}

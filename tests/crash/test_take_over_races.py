@@ -121,7 +121,7 @@ def test_a_sweep_that_is_frozen_in_the_middle_does_not_keep_the_others_from_it(w
 
 def test_a_claim_that_commits_after_its_worker_was_found_dead_is_found_too(settings):
     """Design 4, the claim: the sweep waits for it under the worker's row lock, and takes what it took."""
-    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 0, "DEATH_GAP": 0.01}
+    settings.REKINDLE = settings.REKINDLE | {"DEATH_GAP": 0.01}
     start_many("three", [{"tag": str(n)} for n in range(3)])
     doomed = worker()
     late = connect_engine("late", by_key=True)

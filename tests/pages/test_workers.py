@@ -14,12 +14,6 @@ from tests.recovery.world import take_lock
 HTMX = {"HX-Request": "true"}
 
 
-@pytest.fixture(autouse=True)
-def settled(settings):
-    """The server may have been started a moment ago, and then a free lock says nothing."""
-    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 0}
-
-
 def text(response):
     return response.content.decode()
 

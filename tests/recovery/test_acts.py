@@ -237,7 +237,7 @@ def test_a_silent_worker_is_ended_first():
 
 
 def test_a_worker_without_its_lock_is_looked_at_twice(settings):
-    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 0, "DEATH_GAP": 0.01}
+    settings.REKINDLE = settings.REKINDLE | {"DEATH_GAP": 0.01}
     worker = Worker.objects.create(host="host-3", pid=9, ended_why="")
     workflow = running(worker)
 

@@ -183,6 +183,16 @@ def test_two_at_once_count_as_one():
     assert facts(summed(series(over))) == direct
 
 
+def test_a_rescue_is_never_counted_as_a_workflow():
+    """Its outcome may be the same word as an end."""
+    for outcome in ("cancelled", "failed", "observed"):
+        RecoveryFactory(outcome=outcome, settled_at=ago(minutes=10))
+
+    counted = summed(series(last(hours=1)))
+
+    assert (counted.cancelled, counted.failed, counted.recovered, counted.unrecovered) == (0, 0, 0, 0)
+
+
 def test_every_minute_has_a_row_however_quiet_and_the_newest_a_sample():
     ended(minutes=20)
     WorkflowFactory(running=True)

@@ -1,5 +1,8 @@
 """Finding the dead and taking over what they held."""
 
+import os
+import socket
+import time
 from collections import Counter
 from datetime import timedelta
 
@@ -11,21 +14,16 @@ from recovery.lookout import Lookout
 from recovery.models import Recovery
 from recovery.rescues import settle
 from recovery.sweep import Sweep, sweep_now
-from workflows import takeover
+from workflows import takeover, verbs
 from workflows.claiming import why_not_claimed
 from workflows.conf import settings
 from workflows.inline import InlineConnection
 from workflows.models import Event, Policy, Step, Worker, Workflow
+from workflows.supervisor import buried
 
-from .dead import claim_again, claimer, die, hold, make_due, silence, worker
+from .dead import claim_again, claimer, die, get_on, hold, make_due, silence, worker
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def settled_server(settings):
-    """The test server may be younger than the grace after a restart."""
-    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 0}
 
 
 def diary(workflow):
@@ -60,7 +58,7 @@ def test_a_heartbeat_between_the_looks_is_a_sign_of_life():
     workflow = hold()
     lookout = Lookout()
     lookout.look()
-    lookout.free = {number: (since - 10, beat) for number, (since, beat) in lookout.free.items()}
+    lookout.suspects = {number: (since - 10, beat) for number, (since, beat) in lookout.suspects.items()}
     Worker.objects.update(heartbeat_at=Now() + timedelta(milliseconds=1))
 
     assert lookout.look() == {}
@@ -111,13 +109,87 @@ def test_a_silent_worker_is_dead_although_it_holds_its_lock():
     workflow = hold()
     silence(workflow.worker)
 
-    Sweep("worker").once()
+    sweep_now("worker")
 
     workflow.refresh_from_db()
     assert workflow.worker is None
     recovery = Recovery.objects.get()
     assert (recovery.finding, recovery.reason) == ("silent_worker", "stale_detection")
     assert recovery.seconds_to_detect >= 30
+
+
+def test_a_silence_that_ends_between_two_looks_is_none():
+    """Faults: the database was away for longer than the threshold. Nobody could beat; now they do."""
+    number = hold(by=worker(pooled=True)).worker_id
+    silence(Worker.objects.get())
+    lookout = Lookout()
+    assert lookout.look() == {}
+    lookout.suspects = {number: (since - 10, beat) for number, (since, beat) in lookout.suspects.items()}
+
+    beats(number)
+
+    assert (lookout.look(), lookout.suspects) == ({}, {})
+
+
+def test_who_could_not_look_for_a_while_waits_for_others_to_come_back(settings):
+    """Faults: 15 s outage; without a restart the server itself knows nothing of it."""
+    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 0.5, "DEATH_GAP": 0}
+    number = hold(by=worker(pooled=True)).worker_id
+    lookout = Lookout()
+    lookout.look()
+    silence(Worker.objects.get())
+    lookout.looked -= 30
+
+    assert lookout.look() == {}
+
+    lookout.server_seen -= 0.5
+    assert lookout.look() == {number: "silent"}
+
+
+def test_after_a_restart_silence_says_nothing_either_before_they_could_come_back(settings):
+    """Design 5.2: however long the database was away."""
+    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 3600}
+    hold(by=worker(incarnation="before/00000001"))
+    silence(Worker.objects.get())
+
+    assert sweep_now("operator")["found"] == 0
+
+    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 0}
+    assert sweep_now("operator")["released"] == 1
+
+
+def test_what_the_dead_last_wrote_is_a_sign_of_life():
+    """S0-058: whoever never saw it alive knows more than its last heartbeat."""
+    workflow = hold()
+    silence(workflow.worker, seconds=9)
+    wrote = Event.objects.filter(workflow=workflow).order_by("seq").last()
+
+    sweep_now("start-up")
+
+    recovery = Recovery.objects.get()
+    assert recovery.last_seen_at == wrote.at
+    assert recovery.seconds_to_detect == (recovery.detected_at - wrote.at).total_seconds()
+
+
+def test_what_others_wrote_is_none():
+    workflow = hold()
+    silence(workflow.worker, seconds=9)
+    verbs.pause(workflow.pk, by="ann")
+
+    sweep_now("start-up")
+
+    assert Recovery.objects.get().last_seen_at == Worker.objects.get().heartbeat_at
+
+
+def test_a_parent_that_saw_its_end_knows_best(monkeypatch):
+    """S0-058: also of one that had long been busy with one step and wrote nothing."""
+    workflow = hold(by=worker(host=socket.gethostname()))
+    wrote = Event.objects.filter(workflow=workflow).order_by("seq").last()
+    monkeypatch.setitem(buried, os.getpid(), time.monotonic())
+
+    sweep_now("start-up")
+
+    assert Recovery.objects.get().last_seen_at > wrote.at
 
 
 def test_behind_a_pooler_a_free_lock_means_nothing():
@@ -156,38 +228,26 @@ def test_after_a_promotion_nobody_is_dead_before_they_could_come_back(settings, 
     assert lookout.look() == {}
 
     lookout.server_seen -= 0.5
-    lookout.back_at -= 0.5
     assert lookout.look() == {number: "died"}
-
-
-def test_a_server_that_was_away_for_longer_than_the_threshold_has_heard_nobody(settings):
-    """Faults: Postgres restarted, however long it took: silence counts once they could come back."""
-    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 3600}
-    silence(hold(by=worker(incarnation="before/00000001")).worker)
-
-    assert sweep_now("operator")["found"] == 0
-
-    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 0}
-    assert sweep_now("operator")["released"] == 1
 
 
 @pytest.mark.parametrize("blind", [{"failed": True}, {"server": "the primary before"}], ids=["away", "failed over"])
 def test_who_could_not_look_himself_calls_nobody_silent_at_once(settings, blind):
     """Faults: an outage without a restart, a failover that takes long: whoever is back first waits for the others."""
-    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 0.5}
+    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 0.5, "DEATH_GAP": 0}
     held = hold()
     silence(held.worker)
     lookout = Lookout(**blind)
 
     assert lookout.look() == {}
 
-    lookout.back_at -= 0.5
+    lookout.server_seen -= 0.5
     assert lookout.look() == {held.worker_id: "silent"}
 
 
 def test_a_look_that_could_not_end_the_dead_was_none(monkeypatch, settings):
     """Faults: a database that takes nothing: when it does again, the others are heard first."""
-    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 5}
+    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 0.5, "DEATH_GAP": 0}
     silence(hold().worker)
     lookout = Lookout()
     monkeypatch.setattr("recovery.lookout.end_worker", lambda *_, **__: 1 / 0)
@@ -242,7 +302,7 @@ def test_progress_after_it_makes_a_rescue_a_success():
     assert Recovery.objects.get().resumed_at is not None
     assert Recovery.objects.get().outcome == "pending"
 
-    Workflow.objects.update(recovery_attempts=0)  # what the journal does with a recorded step
+    get_on(workflow)
     settle()
 
     recovery = Recovery.objects.get()

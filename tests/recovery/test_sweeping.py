@@ -17,12 +17,6 @@ from .dead import hold
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(autouse=True)
-def settled_server(settings):
-    """The test server may be younger than the grace after a restart."""
-    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 0}
-
-
 def everything():
     tables = (Worker, Workflow, Step, Event, Recovery, Duty)
     return [serializers.serialize("json", model.objects.order_by("pk")) for model in tables]

@@ -10,6 +10,7 @@ from workflows import atomic as atomic_steps
 from workflows.executing import execute
 from workflows.models import Policy, Step, Workflow
 from workflows.paths import Alone
+from workflows.retry import CONFLICTS
 from workflows.testing import rehearse
 
 from . import flows
@@ -228,6 +229,62 @@ def test_a_pause_asked_for_inside_an_atomic_step_is_seen_by_its_own_write():
 
     assert rehearse("paused_in_the_act").turn().pause_reason == "suspended"
     assert flows.calls == []
+
+
+@workflow("loses")
+def loses(run: Run, code: str, times: int, retries: int = 1) -> str:
+    """Its transaction is undone so often by the database itself."""
+
+    def collide() -> str:
+        flows.note("tried")
+        if flows.calls.count("tried") <= times:
+            with connection.cursor() as cursor:
+                cursor.execute(f"DO $$ BEGIN RAISE EXCEPTION 'in the way' USING ERRCODE = '{code}'; END $$")
+        return effect("saved")
+
+    return str(run.step(collide, atomic=True, retries=retries))
+
+
+CONFLICT_CODES = pytest.mark.parametrize("code", ["40P01", "40001"], ids=["deadlock", "serialization failure"])
+
+
+@pytest.mark.django_db
+@CONFLICT_CODES
+def test_who_loses_a_few_conflicts_has_not_failed(code):
+    """Faults: deadlock, serialization failure: no step fails because of it."""
+    flows.calls.clear()
+
+    done = rehearse("loses", code=code, times=CONFLICTS - 1).to_end()
+
+    assert (done.status, done.output) == ("completed", "saved")
+    step = Step.objects.get(workflow=done)
+    assert (step.attempt, step.failures, step.error) == (CONFLICTS, 0, None)
+
+
+@pytest.mark.django_db
+@CONFLICT_CODES
+@pytest.mark.parametrize("retries", [1, 2])
+def test_who_loses_every_conflict_fails_in_the_end_and_says_why(code, retries):
+    """I4, I11: ten in a row are one failed try; its tries are bounded, so it is."""
+    flows.calls.clear()
+
+    done = rehearse("loses", code=code, times=1000, retries=retries).to_end()
+
+    assert (done.status, flows.calls.count("tried")) == ("failed", CONFLICTS * retries)
+    told = list(done.events.filter(type__in=["step.interrupted", "step.failed"]).values_list("type", flat=True))
+    assert told == (["step.interrupted"] * (CONFLICTS - 1) + ["step.failed"]) * retries
+    step = Step.objects.get(workflow=done)
+    assert (step.failures, step.error["type"]) == (retries, "OperationalError")
+    assert step.error["message"].startswith("The database undid it 10 times in a row for others: in the way")
+
+
+@pytest.mark.django_db
+def test_while_it_is_tried_again_its_step_says_what_it_lost():
+    flows.calls.clear()
+
+    waits = rehearse("loses", code="40P01", times=1).turn()
+
+    assert (waits.pause_reason, Step.objects.get(workflow=waits).error["conflicts"]) == ("retry", 1)
 
 
 @workflow("saves_slowly")

@@ -72,11 +72,11 @@ def test_a_death_in_a_branch_repeats_that_branch_alone(ledger):
 
 @pytest.mark.parametrize(("on_crash", "status"), [("fail", "failed"), ("later", "completed"), ("rerun", "completed")])
 def test_after_a_death_in_a_step_its_author_has_the_word(on_crash, status):
-    @workflow("careful")
-    def careful(run: Run) -> None:
+    @workflow("pays")
+    def pays(run: Run) -> None:
         run.step(flows.note, "paid", name="pay", on_crash=on_crash)
 
-    rehearsal = rehearse(careful)
+    rehearsal = rehearse(pays)
     rehearsal.crash_in("pay")
 
     assert rehearsal.to_end().status == status
