@@ -11,7 +11,7 @@ from . import hostile
 from .hostile import SECRET
 from .walking import HTMX, models, walk
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("demo")]
 
 
 def somebody(*codenames, staff=False):
