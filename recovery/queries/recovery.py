@@ -1,5 +1,6 @@
 """The recovery page: figures, incidents, every recovery, dead letters, sweeps and rules, in one round trip."""
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,6 +13,7 @@ from ..incidents import Incident, incidents
 from ..late import GRACE, LATE, STUCK, STUCK_AFTER
 from ..outcomes import FOUND, OUTCOMES, REASONS, plan_in_words
 from ..ranges import Range
+from ..search import parse
 from ..sentences import Sentence
 from ..tuning import EVERYBODY, stamp
 from .together import Rows, together
@@ -21,7 +23,8 @@ INCIDENTS, PANEL, SWEEPS = 10, 10, 5
 DEAD = 200  # workers, of which incidents are made
 LETTERS = 1000  # dead letters are looked at,
 GROUPS = 20  # groups of them shown,
-AT_ONCE = 100  # of one group acted on in one go
+AT_ONCE = 100  # of one group acted on in one go, where no search finds exactly that group
+STEP, TYPE = 100, 80  # characters of a step and of a type, by which they are grouped
 
 _IN_RANGE = "FROM rekindle_recovery_recovery WHERE detected_at >= %(start)s AND detected_at <= %(end)s"
 
@@ -53,8 +56,8 @@ MOST_RECOVERED = f"""SELECT workflow_id, max(workflow_name) AS name, max(workflo
 DEAD_LETTERS = f"""SELECT name, step, type, count(*) AS count, max(finished_at) AS newest, min(finished_at) AS oldest, sum(recoveries) AS recoveries,
     (array_agg(message ORDER BY finished_at DESC))[1] AS message, (array_agg(id ORDER BY finished_at DESC))[1:{AT_ONCE}] AS ids,
     (array_agg(COALESCE(key, '') ORDER BY finished_at DESC))[1] AS key
-FROM (SELECT w.id, w.name, w.key, w.finished_at, w.recoveries, left(COALESCE(s.name, w.error -> 'open' ->> 0, ''), 100) AS step,
-        left(COALESCE(s.error ->> 'type', w.error ->> 'type', ''), 80) AS type,
+FROM (SELECT w.id, w.name, w.key, w.finished_at, w.recoveries, left(COALESCE(s.name, w.error -> 'open' ->> 0, ''), {STEP}) AS step,
+        left(COALESCE(s.error ->> 'type', w.error ->> 'type', ''), {TYPE}) AS type,
         left(COALESCE(s.error ->> 'message', w.error ->> 'message', ''), 200) AS message
     FROM (SELECT * FROM rekindle_workflow WHERE status = 'failed' ORDER BY finished_at DESC LIMIT {LETTERS}) w
     LEFT JOIN LATERAL (SELECT name, error FROM rekindle_step WHERE workflow_id = w.id AND status = 'failed'
@@ -125,6 +128,7 @@ def rescues(over: Range, before: int | None = None, workers: list[int] | None = 
             row |= {name: datetime.fromisoformat(row[name]) for name in MOMENTS if row.get(name)}
     page = [_told(row) for row in found["recoveries"]]
     fallen = incidents(found["incidents"])
+    kinds = Counter((row["name"], row["type"]) for row in found["letters"])
     now = timezone.now()
     policy = found["policy"][0] if found["policy"] else None
     return Rescues(
@@ -137,7 +141,7 @@ def rescues(over: Range, before: int | None = None, workers: list[int] | None = 
         most=found["most"],
         late=found["late"],
         stuck=found["stuck"],
-        letters=[_letters(row) for row in found["letters"][:GROUPS]],
+        letters=[_letters(row, kinds) for row in found["letters"][:GROUPS]],
         more_letters=len(found["letters"]) > GROUPS,
         sweeps=found["sweeps"],
         rules=[row | {"in_seconds": row["metric"] in IN_SECONDS} for row in found["rules"]],
@@ -151,11 +155,25 @@ def _figures(row: dict[str, Any]) -> dict[str, Any]:
     return row | {"share": row["automatic"] / row["detected"] if row["detected"] else None}
 
 
-def _letters(row: dict[str, Any]) -> dict[str, Any]:
-    """With the search that lists the whole group."""
-    words = {"status": "failed", "name": row["name"], "step": row["step"], "error": row["type"]}
+def _letters(row: dict[str, Any], kinds: Counter[tuple[str, str]]) -> dict[str, Any]:
+    """With the search that lists the whole group, and whether it lists nothing else: then all of it can be acted on."""
+    words = {"is": "dead-letter", "name": row["name"], "step": row["step"], "error": row["type"]}
     search = " ".join(f"{key}:{_quoted(word)}" for key, word in words.items() if word)
-    return row | {"search": search, "joined": ".".join(row["ids"]), "shown": len(row["ids"])}
+    told = row["type"] and (row["step"] or kinds[row["name"], row["type"]] == 1)  # nothing says: at no step
+    return row | {
+        "search": search,
+        "is_exact": bool(told) and _says(search, words),
+        "joined": ".".join(row["ids"]),
+        "shown": len(row["ids"]),
+    }
+
+
+def _says(search: str, words: dict[str, str]) -> bool:
+    """Whether the search is read as it is meant: quotes, stars and great length are not."""
+    terms, hints = parse(search)
+    meant = {key: word for key, word in words.items() if word}
+    cut = len(words["step"]) >= STEP or len(words["error"]) >= TYPE or words["name"].endswith("*")
+    return not hints and not cut and {term.key: term.value for term in terms} == meant
 
 
 def _quoted(word: str) -> str:

@@ -23,7 +23,7 @@ from ..search import Known, Search, search, suggestions
 from .door import ACT, SEE, is_htmx, needs
 
 LEGEND = [("completed", "completed"), ("orphan", "recovered"), ("failed", "failed")]
-BULK = ["recover", "revive", "pause", "resume", "cancel", "fail"]
+BULK = ["recover", "revive", "pause", "resume", "move", "cancel", "fail"]
 VIEWS = queries.VIEWS | queries.QUIET
 
 
