@@ -9,11 +9,12 @@ from django.utils import timezone
 
 from workflows.conf import settings
 
+from ..alerts import is_past
 from ..incidents import Incident, incidents
 from ..late import GRACE, LATE, STUCK, STUCK_AFTER
 from ..outcomes import FOUND, OUTCOMES, REASONS, plan_in_words
 from ..ranges import Range
-from ..search import parse
+from ..search import spell
 from ..sentences import Sentence
 from ..tuning import EVERYBODY, stamp
 from .together import Rows, together
@@ -144,7 +145,7 @@ def rescues(over: Range, before: int | None = None, workers: list[int] | None = 
         letters=[_letters(row, kinds) for row in found["letters"][:GROUPS]],
         more_letters=len(found["letters"]) > GROUPS,
         sweeps=found["sweeps"],
-        rules=[row | {"in_seconds": row["metric"] in IN_SECONDS} for row in found["rules"]],
+        rules=[_rule(row) for row in found["rules"]],
         mode=(policy and policy["mode"]) or settings().mode,
         policy=policy,
         seen=stamp(policy["changed_at"] if policy else None),
@@ -155,29 +156,22 @@ def _figures(row: dict[str, Any]) -> dict[str, Any]:
     return row | {"share": row["automatic"] / row["detected"] if row["detected"] else None}
 
 
+def _rule(row: dict[str, Any]) -> dict[str, Any]:
+    past = row["enabled"] and row["value"] is not None and is_past(row["value"], row["comparison"], row["threshold"])
+    return row | {"in_seconds": row["metric"] in IN_SECONDS, "is_past": past}
+
+
 def _letters(row: dict[str, Any], kinds: Counter[tuple[str, str]]) -> dict[str, Any]:
     """With the search that lists the whole group, and whether it lists nothing else: then all of it can be acted on."""
-    words = {"is": "dead-letter", "name": row["name"], "step": row["step"], "error": row["type"]}
-    search = " ".join(f"{key}:{_quoted(word)}" for key, word in words.items() if word)
+    search = spell(is_="dead-letter", name=row["name"], step=row["step"], error=row["type"])
     told = row["type"] and (row["step"] or kinds[row["name"], row["type"]] == 1)  # nothing says: at no step
+    cut = len(row["step"]) >= STEP or len(row["type"]) >= TYPE
     return row | {
-        "search": search,
-        "is_exact": bool(told) and _says(search, words),
+        "search": search or spell(is_="dead-letter", error=row["type"]) or "is:dead-letter",
+        "is_exact": bool(search and told and not cut),
         "joined": ".".join(row["ids"]),
         "shown": len(row["ids"]),
     }
-
-
-def _says(search: str, words: dict[str, str]) -> bool:
-    """Whether the search is read as it is meant: quotes, stars and great length are not."""
-    terms, hints = parse(search)
-    meant = {key: word for key, word in words.items() if word}
-    cut = len(words["step"]) >= STEP or len(words["error"]) >= TYPE or words["name"].endswith("*")
-    return not hints and not cut and {term.key: term.value for term in terms} == meant
-
-
-def _quoted(word: str) -> str:
-    return f'"{word}"' if set(word) & set(' "') else word
 
 
 def _told(row: dict[str, Any]) -> dict[str, Any]:
