@@ -125,6 +125,7 @@ def _draw(
     first, many = looks[0], len(looks) > 1
     whole = request.user.has_perm(PAYLOAD)
     foreseen = [asking.foresee(act, look, wish) for look in looks]
+    shown = asking.alike(foreseen)[:SHOWN]
     word = act.word if many else asking.word_for(act, first.workflow)
     subject = f"{len(looks)} workflows" if many else str(first.workflow)
     here = reverse("rekindle:ask_many", args=[act.name]) if many else _address(act.name, first)
@@ -135,8 +136,8 @@ def _draw(
         "many": many,
         "looks": looks,
         "look": first,
-        "foreseen": foreseen[:SHOWN],
-        "more": max(0, len(foreseen) - SHOWN),
+        "foreseen": shown if many else foreseen,
+        "more": len(foreseen) - sum(each.count for each in shown) if many else 0,
         "summary": asking.summary(act, foreseen) if many else "",
         "may_go": any(not each.refusal for each in foreseen),
         "wish": wish,

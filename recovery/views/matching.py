@@ -20,7 +20,7 @@ from workflows.values import text
 from .. import asking, batches, frame
 from ..asking import ACTS, Act, Wish
 from ..models import Batch
-from ..queries import baskets, workflow, workflows
+from ..queries import baskets, workflow
 from ..queries import batches as queries
 from ..wishes import REASON
 from .ask import BASKET, SHOWN, TYPED, ask, basket_of, safe_back
@@ -76,6 +76,8 @@ def _begin(request: HttpRequest, act: Act, asked: Asked) -> Batch:
 def _draw(request: HttpRequest, act: Act, asked: Asked, refusal: str = "", status: int = 200) -> HttpResponse:
     found = queries.matching(asked.wanted)
     foreseen = [asking.foresee(act, look, Wish()) for look in workflow.look(found.sample)]
+    shown = asking.alike(foreseen)[:SHOWN]
+    left = found.count - sum(each.count for each in shown)
     many = f"{found.count:,} workflow{'' if found.count == 1 else 's'}"
     hint = asked.search.hints[0].sentence if asked.search.hints else ""
     context: dict[str, Any] = {
@@ -84,8 +86,8 @@ def _draw(request: HttpRequest, act: Act, asked: Asked, refusal: str = "", statu
         "subject": many,
         "many": True,
         "chosen": _words(asked),
-        "foreseen": foreseen[:SHOWN],
-        "more": f"{found.count - min(SHOWN, len(foreseen)):,}" if found.count > SHOWN else "",
+        "foreseen": shown,
+        "more": f"{left:,}" if left else "",
         "summary": asking.outlook(act, foreseen, found.count, more=found.more),
         "may_go": not hint and (found.count > len(foreseen) or any(not each.refusal for each in foreseen)),
         "wish": Wish(reason=request.POST.get("reason", "")[:REASON], to=request.POST.get("to", "")[:BASKET]),
@@ -107,9 +109,9 @@ def _draw(request: HttpRequest, act: Act, asked: Asked, refusal: str = "", statu
 
 def _words(asked: Asked) -> str:
     """What was chosen: Failed, name:order*, asked for in the last hour."""
-    view = (workflows.VIEWS | workflows.QUIET)[asked.view][0]
+    view = "" if asked.view == "all" else asked.word
     times = f"asked for: {asked.range.words}" if asked.times else ""
-    return ", ".join(part for part in (view, asked.search.text, times) if part)
+    return ", ".join(part for part in (view, asked.search.text, times) if part) or asked.word
 
 
 def _to(request: HttpRequest) -> str:

@@ -59,6 +59,17 @@ def test_the_plan_comes_first_for_a_sample_and_says_so(operator, monkeypatch):
     assert not Batch.objects.exists()
 
 
+def test_those_to_which_the_same_would_happen_are_told_once(operator):
+    for name in ("invoice", "invoice", "invoice", "mail"):
+        WorkflowFactory(name=name)
+
+    page = operator.get(address("cancel")).content.decode()
+
+    assert page.count("It is cancelled at once: nobody holds it.") == 2
+    assert page.count("and 2 like it") == 1
+    assert "more</li>" not in page
+
+
 def test_when_all_are_foreseen_the_plan_is_whole(operator):
     WorkflowFactory()
     WorkflowFactory(completed=True)

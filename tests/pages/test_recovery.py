@@ -180,7 +180,7 @@ def test_all_of_a_group_become_a_batch_without_those_put_aside(operator):
     operator.post(url, form | {"reason": "the mail server is back"})
 
     batch = Batch.objects.get()
-    assert (batch.act, batch.chosen) == ("revive", "All, is:dead-letter name:invoice step:send error:Timeout")
+    assert (batch.act, batch.chosen) == ("revive", "is:dead-letter name:invoice step:send error:Timeout")
     assert {item.workflow_id for item in batch.items.all()} == {one.pk for one in wanted}
 
 
