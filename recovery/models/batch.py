@@ -94,3 +94,9 @@ class BatchItem(models.Model):
 
     def __str__(self) -> str:
         return f"{self.workflow_name} {self.workflow_key or self.workflow_id}"
+
+    @property
+    def called(self) -> str:
+        """Short enough for a row."""
+        text = str(self.workflow_id)
+        return self.workflow_key or f"{text[:4]}…{text[-4:]}"
