@@ -12,5 +12,5 @@ is stuck (`questions` on the command line); the pages read and draw.
 `verdict` says in `sentences` why a workflow is (not) moving and what is wrong with Rekindle itself; `attention` and `strips` only
 choose what to show of it. Of one workflow `timeline` draws its life, `panel` tells a step,
 `buttons` and `asking` say what may be done and what would come of it; `redacting` hides what is not for everybody.
-`chaos` breaks things on purpose and judges what is left; in the demo `killing` breaks a worker at the press of a button.
+`chaos` breaks things on purpose and judges what is left; in the demo `killing` breaks a worker at the press of a button, and `demo` begins it from an empty page.
 """

@@ -91,6 +91,44 @@ class Foreseen:
         return [] if self.refusal else [step.name for step in self.again if not step.idempotent]
 
 
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Workflows of one name to which the same would happen: told once."""
+
+    first: Foreseen
+    count: int
+
+    @property
+    def workflow(self) -> Workflow:
+        return self.first.workflow
+
+    @property
+    def others(self) -> int:
+        return self.count - 1
+
+    @property
+    def refusal(self) -> str:
+        return self.first.refusal
+
+    @property
+    def sentences(self) -> list[str]:
+        """Without its name, which stands above them."""
+        return _unnamed(self.first)
+
+    @property
+    def risky(self) -> list[str]:
+        return self.first.risky
+
+
+def alike(foreseen: list[Foreseen]) -> list[Alike]:
+    """In the order in which each kind comes first."""
+    found: dict[Any, list[Foreseen]] = {}
+    for each in foreseen:
+        told = (each.workflow.name, each.refusal, *_unnamed(each), *each.risky)
+        found.setdefault(told, []).append(each)
+    return [Alike(group[0], len(group)) for group in found.values()]
+
+
 def word_for(act: Act, workflow: Workflow) -> str:
     """What is over is revived, in the words of the engine."""
     return "Revive" if act.name == "recover" and workflow.is_finished else act.word
@@ -207,6 +245,10 @@ def _rerun(look: Look, wish: Wish) -> Foreseen:
     again = [_again(each) for each in choosable(look) if each not in bodies]
     said = f"Will run again from {step.name}: {count(len(bodies), 'step')} kept, {len(again)} run again."
     return Foreseen(look, sentences=[said], again=again)
+
+
+def _unnamed(foreseen: Foreseen) -> list[str]:
+    return [sentence.replace(f" {foreseen.workflow}:", ":") for sentence in foreseen.sentences]
 
 
 def _again(step: Step) -> Again:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from .search import spell
 from .sentences import Sentence
 from .verdict import Kind, Seen, Verdict, verdict
 
@@ -30,6 +31,16 @@ KINDS = {
     Kind.ALONE: ("waiting", False),
     Kind.LIMITED: ("waiting", False),
     Kind.BASKET: ("waiting", False),
+}
+
+# How the list is searched for a whole group.
+SAID = {
+    Kind.ORPHAN: {"is_": "orphan"},
+    Kind.LEFT: {"is_": "orphan"},
+    Kind.GIVEN_UP: {"is_": "dead-letter", "error": "RecoveryFailed"},
+    Kind.UNCERTAIN: {"is_": "uncertain"},
+    Kind.REVIEW: {"is_": "held"},
+    Kind.BLOCKED: {"is_": "blocked"},
 }
 
 
@@ -65,6 +76,11 @@ class Line:
     @property
     def more(self) -> int:
         return self.group.count - 1
+
+    @property
+    def search(self) -> str:
+        """What lists the whole group, where the language has a word for its trouble."""
+        return spell(name=self.group.name, **SAID[self.verdict.kind]) if self.verdict.kind in SAID else ""
 
 
 def urgent_first(groups: Sequence[Group]) -> list[Group]:

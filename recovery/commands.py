@@ -53,6 +53,8 @@ def recover_arguments(parser: ArgumentParser) -> None:
 def batch_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("act", choices=list(batches.VERBS), help="what to do to each")
     parser.add_argument("--search", required=True, metavar="TEXT", help="as on the page: 'status:failed name:order*'")
+    parser.add_argument("--basket", default="", help="which wait is resumed or moved; else the deepest")
+    parser.add_argument("--to", default="", metavar="BASKET", help="where a move goes")
     parser.add_argument("--reason", default="", metavar="TEXT", help="for the diary and the audit")
     parser.add_argument(
         "--expect", type=int, metavar="N", help="begin, unless more than N match; without it only count"
@@ -92,6 +94,7 @@ def batch(options: Options) -> Answer:
     if expected < 1:
         raise BadInput(f"--expect must be the number of workflows you saw, not {expected}.")
     chosen: Any = {"chosen": found.text or "All", "query": urlencode({"q": found.text}), "confirmed": expected}
+    chosen |= {name: text(options[name], "The basket's name", 80) for name in ("basket", "to")}
     reason = text(options["reason"], "The reason", REASON)
     begun = batches.begin(options["act"], queries.workflows(found.wanted), by=who(), via="cli", reason=reason, **chosen)
     told = f"Batch {begun.pk} has begun: {begun.act} {begun.total}. Workers and the scheduler carry it out."

@@ -15,6 +15,13 @@ else:  # generic only for the type checker
     PolicyModelForm = RuleModelForm = forms.ModelForm
 
 MODES = ("enforce", "observe", "off")
+# What is done past a run limit, as a person would say it.
+OVERRUN = {
+    "flag": "say so, and let it run",
+    "extend": "say so, and give it as long again",
+    "recover": "take it away, and go on elsewhere",
+    "fail": "fail it",
+}
 
 
 def _reason() -> forms.CharField:
@@ -66,12 +73,13 @@ class PolicyForm(PolicyModelForm):
         }
         help_texts = {
             "paused": "New work is accepted and not started.",
-            "on_run_limit": "What then.",
+            "on_run_limit": "What is done then.",
             "mode": "How orphans of this name are treated.",
         }
 
     def fill_in(self, in_force: dict[str, Any]) -> "PolicyForm":
         """Say in each empty field what is in force without it."""
+        self.fields["on_run_limit"].widget.choices = list(OVERRUN.items())
         for name, said in in_force.items():
             if name == "mode":
                 empty = f"as everybody: {said}"

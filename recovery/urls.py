@@ -31,6 +31,7 @@ urlpatterns = [
     path("recovery/rules/<int:pk>", views.change_rule, name="change_rule"),
     path("workers/", views.workers, name="workers"),
     path("workers/<int:pk>/kill", views.kill, name="kill"),
+    path("demo/start", views.start_demo, name="start_demo"),
     path("audit/", views.audit, name="audit"),
     path("audit.csv", views.audit_csv, name="audit_csv"),
     re_path(r"^charts/(?P<name>[\w-]+)\.(?P<form>json|csv|html)$", views.chart, name="chart"),

@@ -116,8 +116,7 @@ def move_to(workflow_id: Id, to: str, *, by: str = "", reason: str = "", basket:
 
     No fence is raised: whoever holds the workflow goes on with its other paths, and is told where this one waits now.
     """
-    if kind_of(check_basket(to)) == "retry" or to.startswith(SIGNAL):
-        raise Refused(f"Cannot move anything to {to}: nobody looks for work there; name a basket of people.")
+    check_destination(to)
     with _locked(workflow_id) as workflow:
         if workflow.is_finished:
             raise Refused(f"Cannot move {workflow} ({workflow.status}): it has ended.")
@@ -137,6 +136,12 @@ def move_to(workflow_id: Id, to: str, *, by: str = "", reason: str = "", basket:
             changes["basket"] = _deepest(_waiting(workflow)).basket
         tell(workflow, "pend.moved", data=note, **changes)
         return workflow
+
+
+def check_destination(basket: str) -> None:
+    """Only where a person looks: elsewhere nobody would ever come for it."""
+    if kind_of(check_basket(basket)) == "retry" or basket.startswith(SIGNAL):
+        raise Refused(f"Cannot move anything to {basket}: nobody looks for work there; name a basket of people.")
 
 
 def revive(workflow_id: Id, *, by: str, reason: str) -> Workflow:

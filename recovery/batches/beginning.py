@@ -11,6 +11,7 @@ from workflows.conf import settings
 from workflows.errors import NotFound, Refused
 from workflows.models import Workflow
 from workflows.values import text
+from workflows.verbs import check_destination
 
 from ..auditing import note_batch
 from ..models import Batch, BatchItem
@@ -33,21 +34,26 @@ def begin(
     reason: str,
     chosen: str,
     query: str = "",
+    basket: str = "",
+    to: str = "",
     token: str = "",
     confirmed: int | None = None,
 ) -> Batch:
     """Freeze which workflows it is about, the oldest first; whoever has hands free carries it out.
 
     Any query will do that is not sliced yet. `chosen` says in words how they were chosen, `query` is the address of the
-    list that showed them. `confirmed` is how many somebody saw and agreed to: with more the batch does not begin. The
+    list that showed them. `basket` says which wait is resumed or moved, else it is the deepest; `to` where a move goes. `confirmed` is how many somebody saw and agreed to: with more the batch does not begin. The
     same token begins it once.
     """
     if act not in VERBS:
         raise Refused(f"Nothing was done: {act!r} is no act for many workflows; there are {', '.join(VERBS)}.")
     if not text(reason, "The reason", REASON).strip():
         raise Refused("Nothing was done: say why, a reason is required.")
+    if act == "move":
+        check_destination(to)
     most = MOST if confirmed is None else min(confirmed, MOST)
     given = {"act": act, "chosen": chosen[:500], "query": query[:3000], "reason": reason, "by": by[:200], "via": via}
+    given |= {"basket": basket, "to": to}
     with transaction.atomic(using=settings().database):
         batches = Batch.objects.using(settings().database)
         if token:
@@ -104,5 +110,5 @@ def _freeze(batch: Batch, workflows: QuerySet[Workflow, Any], most: int) -> int:
 
 
 def _tell_begun(batch: Batch) -> None:
-    after = {"act": batch.act, "chosen": batch.chosen, "total": batch.total}
+    after = {"act": batch.act, "chosen": batch.chosen, "total": batch.total} | ({"to": batch.to} if batch.to else {})
     note_batch("begin", batch, by=batch.by, via=batch.via, reason=batch.reason, after=after)

@@ -47,6 +47,7 @@ VERBS: dict[str, Callable[..., acts.Done]] = {
     "revive": acts.revive,
     "pause": acts.pause,
     "resume": acts.resume,
+    "move": acts.move_to,
     "cancel": acts.cancel,
     "fail": acts.fail,
     "discard": acts.discard,
@@ -124,6 +125,8 @@ def _once(batch: Batch, pk: int, act: Callable[[Batch, BatchItem], tuple[str, st
 def _act(batch: Batch, item: BatchItem) -> tuple[str, str]:
     """A refusal is a result. The token is the batch's: whatever happens, it acts once on a workflow."""
     signed: Any = {"by": batch.by, "via": "batch", "reason": batch.reason, "fence": item.fence}
+    if batch.act in ("resume", "move"):
+        signed |= {"basket": batch.basket} | ({"to": batch.to} if batch.act == "move" else {})
     try:
         done = VERBS[_verb(batch, item)](item.workflow_id, token=f"batch {batch.pk}", **signed)
     except Refused as refusal:

@@ -77,6 +77,8 @@ class Migration(migrations.Migration):
                 ("act", models.CharField(max_length=10)),
                 ("chosen", models.CharField(max_length=500)),
                 ("query", models.CharField(blank=True, max_length=3000)),
+                ("basket", models.CharField(blank=True, max_length=80)),
+                ("to", models.CharField(blank=True, max_length=80)),
                 ("reason", models.CharField(max_length=500)),
                 ("by", models.CharField(max_length=200)),
                 ("via", models.CharField(max_length=10)),

@@ -25,6 +25,8 @@ class Batch(models.Model):
     act = models.CharField(max_length=10)  # a key of batches.VERBS
     chosen = models.CharField(max_length=500)  # how they were chosen, in words
     query = models.CharField(max_length=3000, blank=True)  # of the list that showed them, if one did
+    basket = models.CharField(max_length=80, blank=True)  # the wait it is about, where a workflow may have several
+    to = models.CharField(max_length=80, blank=True)  # the basket that `move` moves to
     reason = models.CharField(max_length=500)
     by = models.CharField(max_length=200)
     via = models.CharField(max_length=10)
@@ -92,3 +94,9 @@ class BatchItem(models.Model):
 
     def __str__(self) -> str:
         return f"{self.workflow_name} {self.workflow_key or self.workflow_id}"
+
+    @property
+    def called(self) -> str:
+        """Short enough for a row."""
+        text = str(self.workflow_id)
+        return self.workflow_key or f"{text[:4]}…{text[-4:]}"

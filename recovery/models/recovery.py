@@ -2,8 +2,6 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from ..outcomes import OUTCOMES
-
 
 class Finding(models.TextChoices):
     """What was wrong (C10)."""
@@ -94,8 +92,3 @@ class Recovery(models.Model):
 
     def __str__(self) -> str:
         return f"{self.workflow_name} {self.workflow_key or self.workflow_id}: {self.finding}"
-
-    @property
-    def told(self) -> tuple[str, str]:
-        """Its outcome as a state mark and a word."""
-        return OUTCOMES[self.outcome]

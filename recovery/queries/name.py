@@ -11,13 +11,14 @@ from ..counts import Counts, summed
 from ..late import DUE_SINCE
 from ..lookout import HEARD
 from ..ranges import Range
+from ..search import spell
 from ..tuning import EVERYBODY, stamp
 from .backlog import PACE
 from .figures import SERIES, filled, whole
 from .together import Rows, together
 
 MOST = 10_000  # more is "many"
-FAILURES = 1000  # looked at to group them
+FAILURES = 500  # looked at to group them
 GROUPS = 20
 
 _HEARD = HEARD.format(worker="k", stale_after="%(stale)s")
@@ -26,11 +27,15 @@ NOW = f"""SELECT EXISTS (SELECT FROM rekindle_workflow WHERE name = %(scope)s) A
     (SELECT count(*) FROM (SELECT FROM rekindle_workflow WHERE wake_at IS NOT NULL AND name = %(scope)s LIMIT {MOST}) w) AS waiting,
     (SELECT count(*) FROM rekindle_worker k WHERE {_HEARD} AND knows ? %(scope)s) AS workers, d.due, d.oldest
 FROM ({DUE_SINCE}) AS d(due, oldest)"""  # noqa: S608  (constants)
-ERRORS = f"""SELECT type, message, count(*) AS count, max(finished_at) AS last, (array_agg(id ORDER BY finished_at DESC))[1] AS id
-FROM (SELECT id, finished_at, left(COALESCE(error ->> 'type', ''), 80) AS type, left(COALESCE(error ->> 'message', ''), 160) AS message
-    FROM rekindle_workflow WHERE status = 'failed' AND name = %(scope)s AND finished_at >= %(since)s AND finished_at <= %(end)s
-    ORDER BY finished_at DESC LIMIT {FAILURES}) f
-GROUP BY 1, 2 ORDER BY 3 DESC, 4 DESC LIMIT {GROUPS}"""  # noqa: S608  (constants)
+# That a step failed is said by every failure: the step's own error tells more.
+ERRORS = f"""SELECT step, type, message, count(*) AS count, max(finished_at) AS last, (array_agg(id ORDER BY finished_at DESC))[1] AS id
+FROM (SELECT w.id, w.finished_at, COALESCE(s.name, '') AS step, left(COALESCE(s.error ->> 'type', w.error ->> 'type', ''), 80) AS type,
+        left(COALESCE(s.error ->> 'message', w.error ->> 'message', ''), 160) AS message
+    FROM (SELECT id, finished_at, error FROM rekindle_workflow WHERE status = 'failed' AND name = %(scope)s
+            AND finished_at >= %(since)s AND finished_at <= %(end)s ORDER BY finished_at DESC LIMIT {FAILURES}) w
+    LEFT JOIN LATERAL (SELECT name, error FROM rekindle_step WHERE workflow_id = w.id AND status = 'failed'
+        AND w.error ->> 'type' = 'StepFailed' ORDER BY id DESC LIMIT 1) s ON true) f
+GROUP BY 1, 2, 3 ORDER BY 4 DESC, 5 DESC LIMIT {GROUPS}"""  # noqa: S608  (constants)
 POLICIES = "SELECT * FROM rekindle_policy WHERE name IN (%(scope)s, %(everybody)s)"
 
 
@@ -75,5 +80,4 @@ def named(name: str, over: Range) -> Named:
 
 def _search(name: str, row: dict[str, Any]) -> str:
     """What the list is searched for to see all of them; nothing if it cannot be said."""
-    said = (name, row["type"])
-    return f'name:"{name}" error:"{row["type"]}"' if all(said) and not any('"' in word for word in said) else ""
+    return spell(name=name, step=row["step"], error=row["type"]) if row["type"] else ""

@@ -43,6 +43,9 @@ DUTIES = """WITH RECURSIVE known(name) AS (
     UNION ALL SELECT (SELECT d.name FROM rekindle_recovery_duty d WHERE d.name > known.name ORDER BY d.name LIMIT 1) FROM known WHERE known.name IS NOT NULL)
 SELECT d.name, d.ran_by, d.began_at, d.error FROM known CROSS JOIN LATERAL (
     SELECT * FROM rekindle_recovery_duty WHERE name = known.name ORDER BY began_at DESC LIMIT 1) d"""
+# What failed for good among the last, and is not told above as given up.
+LETTERS = f"""SELECT count(*) AS count FROM (SELECT error FROM rekindle_workflow WHERE status = 'failed' ORDER BY finished_at DESC LIMIT {FEW}) w
+WHERE NOT COALESCE(error, '{{}}') ? 'discarded' AND error ->> 'type' IS DISTINCT FROM 'RecoveryFailed'"""  # noqa: S608  (constants)
 QUIET_AFTER = timedelta(minutes=3)  # a duty that has not begun for so long is overdue
 
 
@@ -73,6 +76,16 @@ class Overview:
     duties: list[Ran]
     activity: list[Activity]
     database_ms: int
+    letters: int  # dead ones
+
+    @property
+    def troubled(self) -> list[Ran]:
+        return [duty for duty in self.duties if duty.trouble]
+
+    @property
+    def stood_in(self) -> bool:
+        """Whether workers do what the scheduler should."""
+        return any(duty.by == "worker" for duty in self.duties)
 
 
 def overview(over: Range) -> Overview:
@@ -88,6 +101,7 @@ def overview(over: Range) -> Overview:
         errors=ERRORS,
         rules=RULES,
         duties=DUTIES,
+        letters=LETTERS,
         attention=troubles.ATTENTION,
         **activity.QUESTIONS,
     )
@@ -106,6 +120,7 @@ def overview(over: Range) -> Overview:
         duties=[_ran(row, moment) for row in found["duties"]],
         activity=told(found),
         database_ms=int(latency * 1000) // FINE * FINE,
+        letters=found["letters"][0]["count"],
     )
 
 

@@ -1,5 +1,6 @@
 """The recovery page: figures, incidents, every recovery, dead letters, sweeps and rules, in one round trip."""
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -8,10 +9,12 @@ from django.utils import timezone
 
 from workflows.conf import settings
 
+from ..alerts import is_past
 from ..incidents import Incident, incidents
 from ..late import GRACE, LATE, STUCK, STUCK_AFTER
 from ..outcomes import FOUND, OUTCOMES, REASONS, plan_in_words
 from ..ranges import Range
+from ..search import spell
 from ..sentences import Sentence
 from ..tuning import EVERYBODY, stamp
 from .together import Rows, together
@@ -21,7 +24,8 @@ INCIDENTS, PANEL, SWEEPS = 10, 10, 5
 DEAD = 200  # workers, of which incidents are made
 LETTERS = 1000  # dead letters are looked at,
 GROUPS = 20  # groups of them shown,
-AT_ONCE = 100  # of one group acted on in one go
+AT_ONCE = 100  # of one group acted on in one go, where no search finds exactly that group
+STEP, TYPE = 100, 80  # characters of a step and of a type, by which they are grouped
 
 _IN_RANGE = "FROM rekindle_recovery_recovery WHERE detected_at >= %(start)s AND detected_at <= %(end)s"
 
@@ -53,8 +57,8 @@ MOST_RECOVERED = f"""SELECT workflow_id, max(workflow_name) AS name, max(workflo
 DEAD_LETTERS = f"""SELECT name, step, type, count(*) AS count, max(finished_at) AS newest, min(finished_at) AS oldest, sum(recoveries) AS recoveries,
     (array_agg(message ORDER BY finished_at DESC))[1] AS message, (array_agg(id ORDER BY finished_at DESC))[1:{AT_ONCE}] AS ids,
     (array_agg(COALESCE(key, '') ORDER BY finished_at DESC))[1] AS key
-FROM (SELECT w.id, w.name, w.key, w.finished_at, w.recoveries, left(COALESCE(s.name, w.error -> 'open' ->> 0, ''), 100) AS step,
-        left(COALESCE(s.error ->> 'type', w.error ->> 'type', ''), 80) AS type,
+FROM (SELECT w.id, w.name, w.key, w.finished_at, w.recoveries, left(COALESCE(s.name, w.error -> 'open' ->> 0, ''), {STEP}) AS step,
+        left(COALESCE(s.error ->> 'type', w.error ->> 'type', ''), {TYPE}) AS type,
         left(COALESCE(s.error ->> 'message', w.error ->> 'message', ''), 200) AS message
     FROM (SELECT * FROM rekindle_workflow WHERE status = 'failed' ORDER BY finished_at DESC LIMIT {LETTERS}) w
     LEFT JOIN LATERAL (SELECT name, error FROM rekindle_step WHERE workflow_id = w.id AND status = 'failed'
@@ -125,6 +129,7 @@ def rescues(over: Range, before: int | None = None, workers: list[int] | None = 
             row |= {name: datetime.fromisoformat(row[name]) for name in MOMENTS if row.get(name)}
     page = [_told(row) for row in found["recoveries"]]
     fallen = incidents(found["incidents"])
+    kinds = Counter((row["name"], row["type"]) for row in found["letters"])
     now = timezone.now()
     policy = found["policy"][0] if found["policy"] else None
     return Rescues(
@@ -137,10 +142,10 @@ def rescues(over: Range, before: int | None = None, workers: list[int] | None = 
         most=found["most"],
         late=found["late"],
         stuck=found["stuck"],
-        letters=[_letters(row) for row in found["letters"][:GROUPS]],
+        letters=[_letters(row, kinds) for row in found["letters"][:GROUPS]],
         more_letters=len(found["letters"]) > GROUPS,
         sweeps=found["sweeps"],
-        rules=[row | {"in_seconds": row["metric"] in IN_SECONDS} for row in found["rules"]],
+        rules=[_rule(row) for row in found["rules"]],
         mode=(policy and policy["mode"]) or settings().mode,
         policy=policy,
         seen=stamp(policy["changed_at"] if policy else None),
@@ -151,15 +156,22 @@ def _figures(row: dict[str, Any]) -> dict[str, Any]:
     return row | {"share": row["automatic"] / row["detected"] if row["detected"] else None}
 
 
-def _letters(row: dict[str, Any]) -> dict[str, Any]:
-    """With the search that lists the whole group."""
-    words = {"status": "failed", "name": row["name"], "step": row["step"], "error": row["type"]}
-    search = " ".join(f"{key}:{_quoted(word)}" for key, word in words.items() if word)
-    return row | {"search": search, "joined": ".".join(row["ids"]), "shown": len(row["ids"])}
+def _rule(row: dict[str, Any]) -> dict[str, Any]:
+    past = row["enabled"] and row["value"] is not None and is_past(row["value"], row["comparison"], row["threshold"])
+    return row | {"in_seconds": row["metric"] in IN_SECONDS, "is_past": past}
 
 
-def _quoted(word: str) -> str:
-    return f'"{word}"' if set(word) & set(' "') else word
+def _letters(row: dict[str, Any], kinds: Counter[tuple[str, str]]) -> dict[str, Any]:
+    """With the search that lists the whole group, and whether it lists nothing else: then all of it can be acted on."""
+    search = spell(is_="dead-letter", name=row["name"], step=row["step"], error=row["type"])
+    told = row["type"] and (row["step"] or kinds[row["name"], row["type"]] == 1)  # nothing says: at no step
+    cut = len(row["step"]) >= STEP or len(row["type"]) >= TYPE
+    return row | {
+        "search": search or spell(is_="dead-letter", error=row["type"]) or "is:dead-letter",
+        "is_exact": bool(search and told and not cut),
+        "joined": ".".join(row["ids"]),
+        "shown": len(row["ids"]),
+    }
 
 
 def _told(row: dict[str, Any]) -> dict[str, Any]:

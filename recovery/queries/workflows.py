@@ -1,6 +1,6 @@
 """The list of workflows: a page of it, the same page again, one row, and all of it for a spreadsheet."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from ..ranges import Range
 from ..search import Search, troubles
 from ..search.matching import created
 from . import backlog
+from .lengths import lengths
 from .together import together
 
 PAGE = 50
@@ -69,7 +70,7 @@ class Row:
     state: str  # names the icon and the colour
     word: str
     step: str
-    nth: str  # which step this is: #3, or 3/7 where the workflow tells its progress
+    nth: str  # which step this is: 3/7 as the workflow tells, or as those before it had; #3 where nobody can say
     error: str
     can_recover: bool
     can_fail: bool
@@ -123,7 +124,7 @@ def page(wanted: Q, before: UUID | None = None) -> Page:
     """
     counted = _count(wanted)
     ids = list(_ids(wanted).filter(pk__lt=before)[: PAGE + 1]) if before else counted.first
-    rows = [_row(workflow) for workflow in _workflows().filter(pk__in=ids[:PAGE]).order_by("-pk")] if ids else []
+    rows = _rows(_workflows().filter(pk__in=ids[:PAGE]).order_by("-pk")) if ids else []
     return Page(rows, ids[PAGE - 1] if len(ids) > PAGE else None, count=_capped(counted.all))
 
 
@@ -134,12 +135,11 @@ def again(wanted: Q, shown: list[UUID]) -> Page:
         found = found.annotate(stays=Case(When(wanted, then=Value(True)), default=Value(False)))
     counted = _count(wanted, max(shown))
     newer = f"{MOST_NEW - 1}+" if counted.new >= MOST_NEW else str(counted.new or "")
-    return Page([_row(workflow) for workflow in found], newer=newer, count=_capped(counted.all))
+    return Page(_rows(found), newer=newer, count=_capped(counted.all))
 
 
 def one(pk: UUID) -> Row | None:
-    workflow = _workflows().filter(pk=pk).first()
-    return workflow and _row(workflow)
+    return next(iter(_rows(_workflows().filter(pk=pk))), None)
 
 
 def around(owner: str, *, baskets: bool) -> Around:
@@ -206,14 +206,20 @@ def _workflows() -> QuerySet[Workflow, Any]:
     )
 
 
-def _row(workflow: Any) -> Row:
+def _rows(found: Iterable[Any]) -> list[Row]:
+    workflows = list(found)
+    known = lengths((each.name, each.version) for each in workflows if each.last_position is not None)
+    return [_row(each, known.get((each.name, each.version))) for each in workflows]
+
+
+def _row(workflow: Any, steps: int | None) -> Row:
     state, word = _state(workflow)
     return Row(
         workflow=workflow,
         state=state,
         word=word,
         step=workflow.last_step or "",
-        nth=_nth(workflow),
+        nth=_nth(workflow, steps),
         error=_error(workflow) if workflow.status == Status.FAILED else "",
         can_recover=state == "orphan" or workflow.status == Status.FAILED,
         can_fail=not workflow.is_finished,
@@ -226,11 +232,15 @@ def _error(workflow: Any) -> str:
     return str(workflow.message or "").removeprefix(f"step {workflow.last_step} failed: ")
 
 
-def _nth(workflow: Any) -> str:
+def _nth(workflow: Any, steps: int | None) -> str:
     told = workflow.progress or {}
     if told.get("total"):
         return f"{told.get('done', 0)}/{told['total']}"
-    return f"#{workflow.last_position}" if workflow.last_position else ""
+    if workflow.last_position is None:
+        return ""
+    nth = workflow.last_position + 1
+    whole = nth if workflow.status == Status.COMPLETED else steps
+    return f"{nth}/{whole}" if whole and nth <= whole else f"#{nth}"
 
 
 def _state(workflow: Workflow) -> tuple[str, str]:

@@ -13,7 +13,7 @@ KEYS = {
     "worker": "who holds it: worker:host or worker:host:pid",
     "attempts": "recoveries in a row without progress: attempts:>1",
     "age": "time since it was asked for: age:>10m, age:<2h",
-    "is": "one of orphan, late, uncertain, blocked, held",
+    "is": "one of orphan, late, uncertain, blocked, held, dead-letter (failed, and nobody has put it aside)",
     "basket": "where it waits for somebody",
     "version": "of its code, beside a name: name:order version:2",
 }

@@ -191,6 +191,7 @@ IS: dict[str, Callable[[], Q]] = {
     "uncertain": lambda: troubles.among(troubles.UNCERTAIN, troubles.reviewed()),
     "blocked": lambda: troubles.among(troubles.BLOCKED),
     "held": lambda: troubles.among(troubles.HELD, troubles.reviewed()),
+    "dead-letter": lambda: Q(status=Status.FAILED) & ~Q(error__has_key="discarded"),
 }
 _MATCHES: dict[str, Callable[[str, Known], Q]] = {
     "": _word,

@@ -14,6 +14,7 @@ notes      a line for whoever comes next
 name       all of one name
 recovery   every rescue
 workers    who works
+demo       something to look at, where there is nothing yet
 kill       ends one of them, in the demo
 audit      who did what
 charts     figures, tables, CSV
@@ -24,6 +25,7 @@ from .ask import ask
 from .audit import audit, audit_csv
 from .batches import batch, batch_csv, batches, stop_batch
 from .charts import chart
+from .demo import start_demo
 from .frame import rail
 from .health import healthz
 from .kill import kill
@@ -59,6 +61,7 @@ __all__ = [
     "rail",
     "recovery",
     "saved_view",
+    "start_demo",
     "stop_batch",
     "sweep",
     "workers",

@@ -23,11 +23,13 @@ from ..asking import ACTS, Act, Wish
 from ..queries import baskets
 from ..queries import workflow as queries
 from ..queries.workflow import Look
+from ..search import Term, parse
 from .door import ACT, PAYLOAD, SEE, is_htmx, needs, tell
 
 MOST = 100  # selected by hand; more is a matter for a batch
 TYPED = 25  # from more than this on, the number has to be typed
 SHOWN = 25  # plans shown one by one
+BASKET = 80  # characters of the name of one
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -56,6 +58,12 @@ def safe_back(back: str, otherwise: str = "") -> str:
     home = reverse("rekindle:overview")
     ours = url_has_allowed_host_and_scheme(back, allowed_hosts=None) and back.startswith(home) and back.isprintable()
     return back if ours else otherwise or reverse("rekindle:workflows")
+
+
+def basket_of(terms: list[Term]) -> str:
+    """The one that was searched for: of a workflow that waits in several, what waits there is meant."""
+    named = [term.value for term in terms if term.key == "basket" and not term.negated]
+    return named[0][:BASKET] if len(named) == 1 else ""
 
 
 # -- acting -----------------------------------------------------------------------------------------------------------
@@ -117,6 +125,7 @@ def _draw(
     first, many = looks[0], len(looks) > 1
     whole = request.user.has_perm(PAYLOAD)
     foreseen = [asking.foresee(act, look, wish) for look in looks]
+    shown = asking.alike(foreseen)[:SHOWN]
     word = act.word if many else asking.word_for(act, first.workflow)
     subject = f"{len(looks)} workflows" if many else str(first.workflow)
     here = reverse("rekindle:ask_many", args=[act.name]) if many else _address(act.name, first)
@@ -127,14 +136,15 @@ def _draw(
         "many": many,
         "looks": looks,
         "look": first,
-        "foreseen": foreseen[:SHOWN],
-        "more": max(0, len(foreseen) - SHOWN),
+        "foreseen": shown if many else foreseen,
+        "more": len(foreseen) - sum(each.count for each in shown) if many else 0,
         "summary": asking.summary(act, foreseen) if many else "",
         "may_go": any(not each.refusal for each in foreseen),
         "wish": wish,
         "needs_reason": asking.needs_reason(act, looks),
         "typed": len(looks) if len(looks) > TYPED else 0,
         "ids": ".".join(str(look.workflow.pk) for look in looks) if many else "",
+        "kept": [("basket", _wait(request))] if many and act.name in ("resume", "move") else [],
         "modes": [] if many else _modes(first, act),
         "trouble": refusal,
         "action": here,
@@ -184,6 +194,11 @@ def _modes(look: Look, act: Act) -> list[tuple[str, str, bool]]:
 
 def _address(act: str, look: Look) -> str:
     return reverse("rekindle:ask", args=[look.workflow.pk, act])
+
+
+def _wait(request: HttpRequest) -> str:
+    """Which wait of several is meant, for workflows that were ticked in a list."""
+    return _given(request, "basket") or basket_of(parse(request.GET.get("q", ""))[0])
 
 
 def _ids(request: HttpRequest) -> list[UUID]:

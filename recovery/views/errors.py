@@ -17,8 +17,8 @@ def not_found(request: HttpRequest, gone: Exception | None = None) -> HttpRespon
     return _page(request, 404, "Not found", sentence=said or "There is nothing at this address.")
 
 
-def not_allowed(request: HttpRequest, sentence: str) -> HttpResponse:
-    return _page(request, 403, "Not allowed", sentence=sentence)
+def not_allowed(request: HttpRequest, sentence: str, heading: str = "This needs another role") -> HttpResponse:
+    return _page(request, 403, "Not allowed", sentence=sentence, heading=heading)
 
 
 def database_away(request: HttpRequest) -> HttpResponse:
@@ -45,8 +45,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """CSRF_FAILURE_VIEW of the project."""
-    said = "This form is out of date, or cookies are switched off. Nothing was changed; go back and reload the page."
-    return _outside(not_allowed(request, said))
+    said = "It was drawn for another session, or cookies are switched off. Go back, reload the page, and try again."
+    return _outside(not_allowed(request, said, "Nothing was changed: the form is out of date"))
 
 
 def _page(request: HttpRequest, status: int, title: str, **context: object) -> HttpResponse:

@@ -20,10 +20,10 @@ from workflows.values import text
 from .. import asking, batches, frame
 from ..asking import ACTS, Act, Wish
 from ..models import Batch
+from ..queries import baskets, workflow
 from ..queries import batches as queries
-from ..queries import workflow, workflows
 from ..wishes import REASON
-from .ask import SHOWN, TYPED, ask, safe_back
+from .ask import BASKET, SHOWN, TYPED, ask, basket_of, safe_back
 from .door import ACT, SEE, is_htmx, needs
 from .workflows import Asked, asked_by
 
@@ -54,6 +54,8 @@ def _begin(request: HttpRequest, act: Act, asked: Asked) -> Batch:
         raise Refused("Nothing was done: the form did not say what you saw. Look at it once more.")
     if confirmed > TYPED and _number(form.get("number", "")) != confirmed:
         raise Refused(f"Nothing was done: type {confirmed}, the number of workflows, to confirm.")
+    if act.name == "move" and not _to(request):
+        raise Refused("Nothing was done: name the basket they shall wait in.")
     if asked.search.hints:
         raise Refused(f"Nothing was done: {asked.search.hints[0].sentence} Mend the search first.")
     return batches.begin(
@@ -64,6 +66,8 @@ def _begin(request: HttpRequest, act: Act, asked: Asked) -> Batch:
         reason=text(form.get("reason", "").strip(), "The reason", REASON),
         chosen=_words(asked),
         query=asked.url().partition("?")[2],
+        basket=basket_of(asked.search.terms),
+        to=_to(request) if act.name == "move" else "",
         token=form.get("token", "").replace("\0", "")[:40],
         confirmed=confirmed,
     )
@@ -72,6 +76,8 @@ def _begin(request: HttpRequest, act: Act, asked: Asked) -> Batch:
 def _draw(request: HttpRequest, act: Act, asked: Asked, refusal: str = "", status: int = 200) -> HttpResponse:
     found = queries.matching(asked.wanted)
     foreseen = [asking.foresee(act, look, Wish()) for look in workflow.look(found.sample)]
+    shown = asking.alike(foreseen)[:SHOWN]
+    left = found.count - sum(each.count for each in shown)
     many = f"{found.count:,} workflow{'' if found.count == 1 else 's'}"
     hint = asked.search.hints[0].sentence if asked.search.hints else ""
     context: dict[str, Any] = {
@@ -80,11 +86,12 @@ def _draw(request: HttpRequest, act: Act, asked: Asked, refusal: str = "", statu
         "subject": many,
         "many": True,
         "chosen": _words(asked),
-        "foreseen": foreseen[:SHOWN],
-        "more": f"{found.count - min(SHOWN, len(foreseen)):,}" if found.count > SHOWN else "",
+        "foreseen": shown,
+        "more": f"{left:,}" if left else "",
         "summary": asking.outlook(act, foreseen, found.count, more=found.more),
         "may_go": not hint and (found.count > len(foreseen) or any(not each.refusal for each in foreseen)),
-        "wish": Wish(reason=request.POST.get("reason", "")[:REASON]),
+        "wish": Wish(reason=request.POST.get("reason", "")[:REASON], to=request.POST.get("to", "")[:BASKET]),
+        "places": baskets.places() if act.name == "move" else [],
         "needs_reason": True,
         "typed": str(found.count) if found.count > TYPED else "",
         "kept": [("count", found.count), ("newest", found.newest or "")],
@@ -102,9 +109,13 @@ def _draw(request: HttpRequest, act: Act, asked: Asked, refusal: str = "", statu
 
 def _words(asked: Asked) -> str:
     """What was chosen: Failed, name:order*, asked for in the last hour."""
-    view = (workflows.VIEWS | workflows.QUIET)[asked.view][0]
+    view = "" if asked.view == "all" else asked.word
     times = f"asked for: {asked.range.words}" if asked.times else ""
-    return ", ".join(part for part in (view, asked.search.text, times) if part)
+    return ", ".join(part for part in (view, asked.search.text, times) if part) or asked.word
+
+
+def _to(request: HttpRequest) -> str:
+    return text(str(request.POST.get("to", "")).strip(), "The basket's name", BASKET)
 
 
 def _number(text: str) -> int:

@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from .. import frame, ranges
+from .. import demo, frame, ranges
 from ..etag import polled
 from ..queries.overview import overview as read
 from .door import ACT, SEE, is_htmx, needs
@@ -68,4 +68,5 @@ def _seen(request: HttpRequest, over: ranges.Range) -> dict[str, Any]:
         "here": here,
         "words": over.words,
         "may_act": request.user.has_perm(ACT),
+        "may_start_demo": demo.is_offered() and request.user.has_perm(ACT),
     }

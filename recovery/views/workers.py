@@ -21,7 +21,14 @@ def workers(request: HttpRequest) -> HttpResponse:
     if is_htmx(request):
         return render(request, "rekindle/workers.html#living", seen)
     around = frame.around(request, "workers", "Workers")
-    return render(request, "rekindle/workers.html", around | seen | {"findings": _findings(), "settings": in_force()})
+    every = in_force()
+    told = {
+        "findings": _findings(),
+        "settings": every,
+        "chosen": [one for one in every if one.source != "default"],
+        "others": [one for one in every if one.source == "default"],
+    }
+    return render(request, "rekindle/workers.html", around | seen | told)
 
 
 def _findings() -> list[doctor.Finding]:

@@ -16,6 +16,8 @@ from .. import addresses, frame, timeline
 from ..buttons import buttons
 from ..differences import differences
 from ..etag import polled
+from ..models import Recovery
+from ..outcomes import FOUND, OUTCOMES, plan_in_words
 from ..panel import panel
 from ..queries import workflow as queries
 from ..queries.workflow import Look
@@ -126,7 +128,13 @@ def _events(request: HttpRequest, look: Look, whole: bool) -> dict[str, Any]:
 
 
 def _recovery(request: HttpRequest, look: Look, whole: bool) -> dict[str, Any]:
-    return {"rescues": look.rescues}
+    return {"rescues": [_told(each) for each in look.rescues]}
+
+
+def _told(rescue: Recovery) -> tuple[Recovery, str, str, str, str]:
+    """With its state, its outcome, what was found and its plan, in the words of the page of all recoveries."""
+    state, word = OUTCOMES.get(rescue.outcome, ("failed", rescue.outcome))
+    return rescue, state, word, FOUND.get(rescue.finding, rescue.finding), plan_in_words(rescue.plan or {})
 
 
 def _data(request: HttpRequest, look: Look, whole: bool) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from .. import frame, jsonlines, ranges, saved, spreadsheet
+from .. import demo, frame, jsonlines, ranges, saved, spreadsheet
 from ..asking import ACTS
 from ..etag import polled
 from ..models import SavedView
@@ -23,7 +23,7 @@ from ..search import Known, Search, search, suggestions
 from .door import ACT, SEE, is_htmx, needs
 
 LEGEND = [("completed", "completed"), ("orphan", "recovered"), ("failed", "failed")]
-BULK = ["recover", "revive", "pause", "resume", "cancel", "fail"]
+BULK = ["recover", "revive", "pause", "resume", "move", "cancel", "fail"]
 VIEWS = queries.VIEWS | queries.QUIET
 
 
@@ -141,6 +141,7 @@ def rows(request: HttpRequest, asked: Asked) -> dict[str, Any]:
         "poll": asked.url(**place, ids=".".join(str(row.workflow.pk) for row in page.rows)),
         "older": page.older and asked.url(before=str(page.older)),
         "may_act": request.user.has_perm(ACT),
+        "may_start_demo": demo.is_offered() and request.user.has_perm(ACT),
     }
 
 

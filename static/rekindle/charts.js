@@ -23,12 +23,12 @@
     const c = colour(given.meta || "--ink-2");
     return { ...given, x: times(given.x), marker: { ...given.marker, color: c, line: { width: 0 } }, line: { width: 1.6, ...given.line, color: c } };
   };
-  const layout = (given) => {
+  const layout = (given, bare) => {
     const axis = { gridcolor: colour("--line-2"), zerolinecolor: colour("--line"), linecolor: colour("--line"), ticks: "" };
     return {
       ...given,
       xaxis: { tickformatstops: stops, hoverformat: "%-d %b %H:%M", nticks: 7, ...given.xaxis, ...axis, showgrid: false, fixedrange: coarse },
-      yaxis: { ...given.yaxis, ...axis, zeroline: false, fixedrange: true },
+      yaxis: { ...given.yaxis, ...axis, zeroline: false, fixedrange: true, ...(bare ? { showgrid: false, showticklabels: false } : {}) },
       shapes: (given.shapes || []).map((s) => ({ ...placed(s), line: { ...s.line, color: colour(s.name || "--ink-3") } })),
       annotations: (given.annotations || []).map((a) => ({ ...(a.yref === "paper" ? { bgcolor: colour("--card") } : {}), ...placed(a), font: { size: 10, color: colour(a.name || "--ink-2") } })),
       font: { color: colour("--ink-2"), size: 11, family: getComputedStyle(document.body).fontFamily },
@@ -50,8 +50,9 @@
       if (line) place.after(line);
       place.dataset.drawn = "yes";
     }
-    note(place, empty(figure) ? "Nothing in this time." : "");
-    Plotly.react(place, figure.data.map(trace), layout(figure.layout), { displayModeBar: false, responsive: true, doubleClick: false, showTips: false }).then(() => {
+    const bare = empty(figure); // an axis of nothing would only stand behind the words
+    note(place, bare ? "Nothing in this time." : "");
+    Plotly.react(place, figure.data.map(trace), layout(figure.layout, bare), { displayModeBar: false, responsive: true, doubleClick: false, showTips: false }).then(() => {
       if (place.dataset.brush) return;
       place.dataset.brush = "yes";
       place.on("plotly_relayout", (change) => {

@@ -79,6 +79,11 @@
     if (every) refresh();
     show();
   };
+  // The page of a silent database is replaced as soon as there is another; until then nothing of it moves.
+  const silent = document.querySelector("[data-retry]");
+  if (silent) setInterval(async () => {
+    try { if ((await fetch(location.href, { method: "HEAD" })).status !== 503) location.replace(location.href); } catch { /* not yet */ }
+  }, silent.dataset.retry * 1000);
   let before = 3;
   const toggle = () => { if (every) { before = every; set(0); } else set(before); };
 

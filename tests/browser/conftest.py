@@ -49,7 +49,7 @@ def sit_down(browser: Browser, urls: None, transactional_db: None, live_server) 
     windows: list[BrowserContext] = []
 
     def sit(path: str = "/workflows/", **window: object) -> Page:
-        context = browser.new_context(base_url=live_server.url, **{"reduced_motion": "reduce"} | window)
+        context = browser.new_context(base_url=live_server.url, **window)
         windows.append(context)
         context.set_default_timeout(20_000)  # the machine may be busy
         if window.get("java_script_enabled", True):

@@ -5,6 +5,8 @@ from django.contrib.auth.models import User
 from django.urls import NoReverseMatch, reverse
 
 from recovery.urls import urlpatterns
+from recovery.views import errors
+from tests.factories import WorkflowFactory
 from tests.pages import hostile
 from workflows.models import Workflow
 
@@ -26,6 +28,7 @@ def pages():
 
 
 LIVE = list(pages())
+BROKEN = {"/broken/": 500, "/away/": 503}
 ODD = ["/nothing/here", "/workflows/01990000-0000-7000-8000-000000000000/", "/workflows/?q=nonsense:1 -name:x"]
 
 
@@ -41,8 +44,12 @@ def boss(transactional_db):
 
 def look_at(page, url):
     """Nothing that axe minds, nothing that sticks out, nothing refused, nothing of somebody else's making."""
-    page.set_viewport_size(DESK)
     page.goto(url)
+    look_around(page, url)
+
+
+def look_around(page, url):
+    page.set_viewport_size(DESK)
     page.wait_for_selector("main")
     found = page.evaluate(f"{AXE}; axe.run()")["violations"]
     assert [(one["id"], one["nodes"][0]["html"][:120]) for one in found] == [], url
@@ -68,6 +75,36 @@ def test_a_full_page_is_accessible_and_fits(sit_down, full, boss, theme):
 
     for url in [*LIVE, reverse("rekindle:name", args=[hostile.EVIL]), reverse("rekindle:workflow", args=[failed.pk])]:
         look_at(page, url)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_what_breaks_is_told_on_a_page_that_is_accessible_and_fits(sit_down, monkeypatch, theme):
+    """A fault of ours, a database that is away, and a form whose world has moved, sent without scripts."""
+    monkeypatch.setattr(errors, "RETRY", 600)  # it would ask again while it is looked at
+    workflow = WorkflowFactory()
+    page = sit_down("/", color_scheme=theme)
+
+    for url, status in BROKEN.items():
+        assert page.goto(url).status == status
+        look_at(page, url)
+
+    page.goto(reverse("rekindle:ask", args=[workflow.pk, "cancel"]))
+    Workflow.objects.filter(pk=workflow.pk).update(fence=workflow.fence + 1)
+    with page.expect_navigation() as answer:
+        page.evaluate("document.querySelector('main form').submit()")
+    assert answer.value.status == 409
+    assert page.locator(".trouble:has-text('has changed since you looked')").count() == 1
+    look_around(page, "a conflict")
+
+
+def test_the_page_of_a_silent_database_comes_by_itself_once_it_answers(sit_down, monkeypatch):
+    monkeypatch.setattr(errors, "RETRY", 0.2)
+    page = sit_down("/away/")
+    assert page.locator("h2:has-text('The database does not answer')").count() == 1
+
+    monkeypatch.setattr("tests.browser.urls.silent", False)
+
+    page.wait_for_selector("main:has-text('It answers.')")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -1,8 +1,10 @@
-"""The project's URLs and a page with every part of the look, so that the parts of pages to come are looked at too."""
+"""The project's URLs, a page with every part of the look, so that the parts of pages to come are looked at too, and two pages
+that break."""
 
 from dataclasses import replace
 from datetime import timedelta
 
+from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import include, path
@@ -13,9 +15,11 @@ from project.urls import urlpatterns as project_urls
 from recovery import frame, rail, ranges
 from recovery.strips import Strip
 from recovery.verdict import Whole, of_whole
+from recovery.views.door import SEE, needs
 
 __all__ = ["handler403", "handler404", "handler500", "urlpatterns"]
 
+silent = True  # the database, for whoever asks for away/
 WAVE = [3, 4, 4, 6, 5, 8, 9, 9, 7, 8, 6, 5, 4, 6, 3]
 TILES = [
     ("running", "Running", "348", "on 6 workers, 48 free slots"),
@@ -42,4 +46,20 @@ def gallery(request: HttpRequest) -> HttpResponse:
     return render(request, "gallery/gallery.html", around | {"tiles": TILES, "wave": WAVE, "now": timezone.now()})
 
 
-urlpatterns = [path("gallery/", gallery), path("", include(project_urls))]
+def broken(request: HttpRequest) -> HttpResponse:
+    raise RuntimeError("the fault is ours")
+
+
+@needs(SEE)
+def away(request: HttpRequest) -> HttpResponse:
+    if silent:
+        raise OperationalError("the database does not answer")
+    return HttpResponse("<main>It answers.</main>")
+
+
+urlpatterns = [
+    path("gallery/", gallery),
+    path("broken/", broken),
+    path("away/", away),
+    path("", include(project_urls)),
+]

@@ -9,6 +9,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
+from recovery import killing
 from recovery.models import Recovery
 from tests.recovery.world import take_lock
 from workflows.models import Event, Status, Step, Worker, Workflow
@@ -22,6 +23,12 @@ def _client(name: str, *codenames: str) -> Client:
     client = Client()
     client.force_login(user)
     return client
+
+
+@pytest.fixture
+def demo(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page that kills a worker is there; nobody here may be killed."""
+    monkeypatch.setattr(killing, "may_kill", [lambda pid: False])
 
 
 @pytest.fixture

@@ -125,6 +125,7 @@ NEEDED = {
     "change_rule": (None, CONFIGURE),
     "workers": (SEE, None),
     "kill": (ACT, ACT),
+    "start_demo": (None, ACT),
     "audit": (SEE, None),
     "audit_csv": (SEE, None),
     "workflows_csv": (SEE, None),

@@ -10,7 +10,7 @@ from django.utils import timezone
 from recovery import batches
 from recovery.batches.progress import progress
 from recovery.models import AuditEntry, Batch, BatchItem
-from tests.factories import BatchFactory, BatchItemFactory, WorkflowFactory
+from tests.factories import BatchFactory, BatchItemFactory, StepFactory, WorkflowFactory
 from workflows.models import Workflow
 
 HTMX = {"HX-Request": "true"}
@@ -39,7 +39,7 @@ def test_the_list_offers_all_that_match_with_what_it_was_asked_for(operator, vie
     assert "select all 1 matching" in page
     assert '<input type="hidden" name="q" value="name:order">' in page
     assert '<input type="hidden" name="view" value="failed">' in page
-    for act in ("recover", "revive", "pause", "resume", "cancel", "fail"):
+    for act in ("recover", "revive", "pause", "resume", "move", "cancel", "fail"):
         assert f'formaction="/workflows/ask/{act}"' in page
     looking = viewer.get("/workflows/").content.decode()
     assert "matching" not in looking
@@ -57,6 +57,17 @@ def test_the_plan_comes_first_for_a_sample_and_says_so(operator, monkeypatch):
     assert "Skipped: it has ended already (completed)" in page
     assert ">Cancel 5 workflows</button>" in page
     assert not Batch.objects.exists()
+
+
+def test_those_to_which_the_same_would_happen_are_told_once(operator):
+    for name in ("invoice", "invoice", "invoice", "mail"):
+        WorkflowFactory(name=name)
+
+    page = operator.get(address("cancel")).content.decode()
+
+    assert page.count("It is cancelled at once: nobody holds it.") == 2
+    assert page.count("and 2 like it") == 1
+    assert "more</li>" not in page
 
 
 def test_when_all_are_foreseen_the_plan_is_whole(operator):
@@ -174,6 +185,44 @@ def test_a_form_that_does_not_say_it_all_does_nothing(operator, change, sentence
     assert answer.status_code == 409
     assert sentence in answer.content.decode()
     assert not Batch.objects.exists()
+
+
+def test_all_that_wait_in_a_basket_are_moved_to_another(operator):
+    one = WorkflowFactory(pended=True, basket="desk")
+    chosen = {"view": "people", "q": "basket:desk"}
+    dialog = operator.get(address("move", **chosen)).content.decode()
+    form = asked(operator, "move", **chosen)
+
+    forgotten = operator.post(address("move", **chosen), form)
+    nowhere = operator.post(address("move", **chosen), form | {"to": "retry_queue"})
+    operator.post(address("move", **chosen), form | {"to": "night-shift"})
+
+    assert '<option value="desk">' in dialog
+    assert (forgotten.status_code, nowhere.status_code) == (409, 409)
+    assert "name the basket they shall wait in" in forgotten.content.decode()
+    assert "nobody looks for work there" in nowhere.content.decode()
+    assert 'value="retry_queue"' in nowhere.content.decode()
+    batch = Batch.objects.get()
+    assert (batch.act, batch.basket, batch.to) == ("move", "desk", "night-shift")
+    assert "night-shift" in operator.get(f"/batches/{batch.pk}/").content.decode()
+    carry_on()
+    assert one.steps.get().basket == "night-shift"
+
+
+@pytest.mark.parametrize("act", ["move", "resume"])
+def test_of_those_ticked_in_a_basket_what_waits_there_is_meant(operator, act):
+    ones = [WorkflowFactory(pended=True, basket="desk") for _ in range(2)]
+    for one in ones:
+        StepFactory(workflow=one, name="ask", kind="pend", status="waiting", basket="fraud", path=".checks.")
+    url, query = f"/workflows/ask/{act}", {"ids": ".".join(str(one.pk) for one in ones), "q": "basket:desk"}
+    form = dict(HIDDEN.findall(operator.get(url, query).content.decode()))
+
+    operator.post(url, form | {"to": "night-shift", "reason": "handed over"})
+
+    for one in ones:
+        waits = one.steps.filter(status="waiting").values_list("path", "basket")
+        assert (".checks.", "fraud") in waits
+        assert (".", "desk") not in waits
 
 
 def test_what_comes_after_one_looked_is_not_hit(operator):

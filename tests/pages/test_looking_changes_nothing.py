@@ -9,7 +9,7 @@ from django.db import connection
 from . import hostile
 from .walking import HTMX, addresses, walk
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("demo")]
 THEIRS = ("django_session", "django_admin_log")  # a session is renewed, whoever looks
 
 

@@ -1,13 +1,15 @@
 """The recovery page: how many, how fast, after which death; and what admins set there."""
 
+import re
 from datetime import timedelta
+from html import unescape
 
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
-from recovery.models import AlertRule, AuditEntry, Duty, Recovery
+from recovery.models import AlertRule, AuditEntry, Batch, Duty, Recovery
 from recovery.outcomes import plan_in_words
 from tests.factories import (
     AlertRuleFactory,
@@ -158,9 +160,53 @@ def test_dead_letters_are_grouped_by_error_and_step(viewer, operator):
         ("invoice", "send", "Timeout", 2)
     ]
     assert {(one["step"], one["type"]) for one in groups[1:]} == {("send", "Refused"), ("render", "RecoveryFailed")}
-    assert groups[0]["search"] == "status:failed name:invoice step:send error:Timeout"
-    assert "Revive 2…" in text(operator.get("/recovery/"))
+    assert groups[0]["search"] == "is:dead-letter name:invoice step:send error:Timeout"
+    assert "Revive all…" in text(operator.get("/recovery/"))
     assert "Revive" not in text(viewer.get("/recovery/"))
+
+
+def test_all_of_a_group_become_a_batch_without_those_put_aside(operator):
+    """However many there are, and nothing of another group."""
+    failed = {"failed": True, "name": "invoice", "error": {"type": "StepFailed", "message": "step send failed: …"}}
+    wanted = [WorkflowFactory(**failed) for _ in range(2)]
+    aside = WorkflowFactory(**failed | {"error": failed["error"] | {"discarded": {"by": "ada"}}})
+    for one in (*wanted, aside):
+        StepFactory(workflow=one, name="send", status="failed", error={"type": "Timeout"})
+    StepFactory(workflow=WorkflowFactory(**failed), name="send", status="failed", error={"type": "Refused"})
+    page = text(operator.get("/recovery/"))
+    url = unescape(re.search(r'href="([^"]*/ask/revive\?all=yes[^"]*)"', page)[1])
+
+    form = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', text(operator.get(url))))
+    operator.post(url, form | {"reason": "the mail server is back"})
+
+    batch = Batch.objects.get()
+    assert (batch.act, batch.chosen) == ("revive", "is:dead-letter name:invoice step:send error:Timeout")
+    assert {item.workflow_id for item in batch.items.all()} == {one.pk for one in wanted}
+
+
+@pytest.mark.parametrize("odd", [{"name": "in*"}, {"name": 'in"voice'}, {"error": {"message": "of no type"}}])
+def test_a_group_that_no_search_says_exactly_is_acted_on_by_its_ids(operator, odd):
+    ones = [
+        WorkflowFactory(**{"failed": True, "name": "invoice", "error": {"type": "Timeout"}} | odd) for _ in range(2)
+    ]
+
+    page = text(operator.get("/recovery/"))
+
+    assert "Revive 2…" in page
+    assert "all=yes" not in page
+    assert all(str(one.pk) in re.search(r"/ask/revive\?ids=([^&]*)", page)[1] for one in ones)
+
+
+def test_a_group_at_no_step_is_exact_unless_another_failed_alike_at_one(viewer):
+    WorkflowFactory(failed=True, name="invoice", error={"type": "Timeout"})
+    (alone,) = viewer.get("/recovery/").context["seen"].letters
+    inside = WorkflowFactory(failed=True, name="invoice", error={"type": "StepFailed"})
+    StepFactory(workflow=inside, name="send", status="failed", error={"type": "Timeout"})
+
+    groups = {one["step"]: one["is_exact"] for one in viewer.get("/recovery/").context["seen"].letters}
+
+    assert alone["is_exact"]
+    assert groups == {"": False, "send": True}
 
 
 def test_what_a_group_of_dead_letters_is_searched_by_finds_it(viewer):

@@ -1,7 +1,10 @@
 """Secrets are for those who may see payloads: on every page, part, file and sheet, in the dialog and in the admin."""
 
+from io import StringIO
+
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
@@ -11,7 +14,7 @@ from . import hostile
 from .hostile import SECRET
 from .walking import HTMX, models, walk
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("demo")]
 
 
 def somebody(*codenames, staff=False):
@@ -90,6 +93,18 @@ def test_what_is_hidden_cannot_be_overwritten_blindly():
     assert answer.status_code == 409
     assert "rekindle.see_payload" in body(answer)
     assert Workflow.objects.get(pk=workflow.pk).variables == workflow.variables
+
+
+@pytest.mark.parametrize("words", [("show",), ("show", "--case"), ("show", "--json"), ("show", "--case", "--json")])
+def test_the_command_line_hides_nothing_from_whoever_has_the_database(words):
+    """There is no role to ask for at a shell, and a document that hides a value cannot be compared with what was stored."""
+    hostile.build()
+    workflow = Workflow.objects.filter(status="failed").first()
+    out = StringIO()
+
+    call_command("rekindle", words[0], str(workflow.pk), *words[1:], stdout=out)
+
+    assert SECRET in out.getvalue()
 
 
 def test_the_admin_shows_payloads_only_to_those_who_may_see_them():

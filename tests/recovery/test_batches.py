@@ -13,7 +13,7 @@ from recovery import batches, duties
 from recovery.batches import carrying
 from recovery.batches.hands import Hands
 from recovery.models import AuditEntry, Batch, BatchItem
-from tests.factories import WorkflowFactory
+from tests.factories import StepFactory, WorkflowFactory
 from workflows.errors import NotFound, Refused
 from workflows.models import Event, Workflow
 
@@ -121,6 +121,28 @@ def test_every_act_goes_through_its_verb(act, trait, then):
     one.refresh_from_db()
     assert one.status == then
     assert one.worker is None
+
+
+def test_a_batch_moves_what_waits_in_one_basket_to_another():
+    """Of a workflow that waits in several, the wait that was searched for."""
+    one = WorkflowFactory(pended=True, basket="desk")
+    StepFactory(workflow=one, name="ask", kind="pend", status="waiting", basket="fraud", path=".checks.")
+    batch = begin("move", basket="desk", to="night-shift")
+
+    assert carry_on() == {"done": 1}, batch.items.get().sentence
+
+    assert set(one.steps.values_list("path", "basket")) == {(".", "night-shift"), (".checks.", "fraud")}
+    assert AuditEntry.objects.get(act="begin").after["to"] == "night-shift"
+
+
+@pytest.mark.parametrize("to", ["", "retry_queue", "signal:paid"])
+def test_a_batch_moves_nothing_to_where_nobody_looks(to):
+    WorkflowFactory(pended=True, basket="desk")
+
+    with pytest.raises(Refused):
+        begin("move", to=to)
+
+    assert not Batch.objects.exists()
 
 
 def test_the_same_form_begins_one_batch():

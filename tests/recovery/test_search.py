@@ -108,19 +108,20 @@ def world(db):
         error={"type": "Crashed"}
     )
     WorkflowFactory(name="parcel", key="blocked", blocked=True)
+    WorkflowFactory(name="noise", key="aside", failed=True, error={"type": "Noise", "discarded": {"by": "ada"}})
     WorkflowFactory(name="parcel", key="late", wake_at=ago(hours=1))
 
 
 @pytest.mark.parametrize(
     ("text", "keys"),
     [
-        ("status:failed", {"failed"}),
+        ("status:failed", {"failed", "aside"}),
         ("status:RUNNING", {"run", "orphan"}),
         ("name:order", {"fresh", "failed"}),
         ("name:order*", {"fresh", "failed", "run"}),
         ("name:nothing*", set()),
         ("name:order* -name:order_*", {"fresh", "failed"}),
-        ("-name:parcel -name:order*", {"orphan"}),
+        ("-name:parcel -name:order*", {"orphan", "aside"}),
         ("key:run", {"run"}),
         ("run", {"run"}),
         ("order", {"fresh", "failed"}),
@@ -140,13 +141,14 @@ def world(db):
         ("is:held", {"held"}),
         ("is:uncertain", {"held"}),
         ("is:blocked", {"blocked"}),
+        ("is:dead-letter", {"failed"}),
         ("basket:fraud-review", {"pended"}),
         ("name:order_big version:2", {"run"}),
         ("name:order_big version:1", set()),
         ("input.customer:42", {"fresh"}),
         ("input.customer:4", set()),
         ("age:>10m", set()),
-        ("age:<10m status:failed", {"failed"}),
+        ("age:<10m status:failed", {"failed", "aside"}),
         ("status:nonsense", set()),
         ("-status:nonsense", set()),
         ("''; DROP TABLE rekindle_workflow; --", set()),
