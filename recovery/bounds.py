@@ -8,6 +8,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from django.db import DatabaseError, connections
+from psycopg import ClientCursor
 from psycopg.pq import TransactionStatus
 
 PUT = "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS t(name, value)"
@@ -46,21 +47,29 @@ def bounded(database: str, seconds: float) -> Iterator[None]:
 
 @contextmanager
 def limited(database: str, seconds: float) -> Iterator[None]:
-    """For a page: no statement takes longer.
+    """For a page: no statement takes longer, or asks other processes to help: they take longer to start than it does.
 
-    The limit is LOCAL to a transaction, so that nothing of it is left on a connection that is the host's again as soon as
-    the page is drawn, or on one that a pooler has given to somebody else by then. A statement outside of a transaction
-    gets one of its own: a page that held its locks to the end would stand in the way of a migration.
+    The limits are LOCAL to a transaction, so that nothing of them is left on a connection that is the host's again as soon
+    as the page is drawn, or on one that a pooler has given to somebody else by then. A statement outside of a transaction
+    gets one of its own: a page that held its locks to the end would stand in the way of a migration. Limits and statement
+    are sent as one message, which PostgreSQL takes as one transaction; it costs no way there and back.
     """
     engine = connections[database]
+    limits = f"SET LOCAL statement_timeout = {int(seconds * 1000)}; SET LOCAL max_parallel_workers_per_gather = 0"
 
     def limit(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
         session = engine.connection
         if session.info.transaction_status != TransactionStatus.IDLE:
             return execute(sql, params, many, context)
-        with engine.wrap_database_errors, nullcontext() if engine.in_atomic_block else session.transaction():
-            session.execute(f"SET LOCAL statement_timeout = {int(seconds * 1000)}")
-            return execute(sql, params, many, context)
+        cursor = context["cursor"].cursor
+        if many or not isinstance(cursor, ClientCursor):  # which alone sends a message of several statements
+            with engine.wrap_database_errors, nullcontext() if engine.in_atomic_block else session.transaction():
+                session.execute(limits)
+                return execute(sql, params, many, context)
+        found = execute(f"{limits}; {sql}", params, many, context)
+        while cursor.nextset():
+            pass
+        return found
 
     with engine.execute_wrapper(limit):
         yield
