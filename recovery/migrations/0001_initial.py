@@ -169,7 +169,7 @@ class Migration(migrations.Migration):
             name="MetricMinute",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("grain", models.PositiveSmallIntegerField(default=60)),
+                ("grain", models.PositiveIntegerField(default=60)),
                 ("minute", models.DateTimeField()),
                 ("name", models.CharField(blank=True, max_length=100)),
                 ("started", models.PositiveIntegerField(default=0)),
@@ -181,6 +181,9 @@ class Migration(migrations.Migration):
                 ("recovered", models.PositiveIntegerField(default=0)),
                 ("unrecovered", models.PositiveIntegerField(default=0)),
                 ("given_up", models.PositiveIntegerField(default=0)),
+                ("infrastructure_restart", models.PositiveIntegerField(default=0)),
+                ("stale_detection", models.PositiveIntegerField(default=0)),
+                ("manual", models.PositiveIntegerField(default=0)),
                 (
                     "took",
                     django.contrib.postgres.fields.ArrayField(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from io import StringIO
 from typing import Literal
 
@@ -15,6 +16,8 @@ from recovery.ranges import LONGEST
 from workflows.errors import Refused
 
 Kind = Literal["page", "poll", "known", "csv"]  # known: a poll by somebody who has what it would say
+
+YEAR = LONGEST - timedelta(days=1)  # the longest range that is still one when the last round is asked
 
 FACTS = {
     "newest": "SELECT string_agg(id::text, '.') FROM (SELECT id FROM rekindle_workflow ORDER BY id DESC LIMIT 50) w",
@@ -39,7 +42,7 @@ def facts() -> dict[str, str]:
         for name, question in FACTS.items():
             cursor.execute(question)
             found[name] = str(cursor.fetchone()[0])
-        return found | {"begins": found["short"][:13], "year_ago": f"{timezone.now() - LONGEST:%Y-%m-%dT%H:%M}"}
+        return found | {"begins": found["short"][:13], "year_ago": f"{timezone.now() - YEAR:%Y-%m-%dT%H:%M}"}
 
 
 @dataclass(frozen=True)
@@ -92,8 +95,8 @@ SEARCHES = (
     "input.customer:{customer} status:failed",
 )
 VIEWS = ("running", "attention", "failed", "recovered", "people", "waiting", "completed")
-YEAR = "from={year_ago}"  # the longest range there is
-RANGES = {"1h": "range=1h", "24h": "range=24h", "7d": "range=7d", "30d": "range=30d", "400d": YEAR}
+A_YEAR = "from={year_ago}"
+RANGES = {"1h": "range=1h", "24h": "range=24h", "7d": "range=7d", "30d": "range=30d", "399d": A_YEAR}
 LIST = "/workflows/"
 TABS = ("events", "recovery", "data", "paths", "audit")
 # fmt: off
@@ -173,7 +176,7 @@ def _others() -> Iterator[Ask]:
         yield Ask("others", f"name {name}", f"/names/{name}/")
         yield Ask("others", f"name {name}, poll", f"/names/{name}/", "poll")
     yield Ask("others", "name order 30d", "/names/order/?range=30d")
-    yield Ask("others", "name order 400d", f"/names/order/?{YEAR}")
+    yield Ask("others", "name order 399d", f"/names/order/?{A_YEAR}")
     for over, query in RANGES.items():
         yield Ask("others", f"recovery {over}", f"/recovery/?{query}", like="/recovery/?range=30d")
     yield Ask("others", "recovery, poll", "/recovery/", "poll")

@@ -73,8 +73,9 @@ class Stories:
         found: dict[int, str] = {}
         for state, share in YOUNG.items():
             wanted = self.size.states[state]
-            room = [i for i in range(count - max(int(count * share), 3 * wanted), count) if i not in found]
-            found |= dict.fromkeys(self.chance.sample(room, min(wanted, len(room))), state)
+            newest = max(int(count * share), 3 * wanted + len(found))
+            room = [i for i in range(count - newest, count) if i not in found]
+            found |= dict.fromkeys(self.chance.sample(room, wanted), state)
         return found
 
     def _one(
