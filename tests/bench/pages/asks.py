@@ -169,6 +169,8 @@ def _workflow() -> Iterator[Ask]:
         yield Ask("workflow", f"workflow, tab {tab}", f"/workflows/{{failed}}/?tab={tab}")
     yield Ask("workflow", "dialog recover", "/workflows/{failed}/ask/recover")
     yield Ask("workflow", "dialog cancel, 50 of them", "/workflows/ask/cancel?ids={newest}")
+    for words in ("name:order", "-status:completed", "status:failed"):
+        yield Ask("workflow", f"dialog cancel, all of {words}", f"/workflows/ask/cancel?all=yes&q={words}")
 
 
 def _others() -> Iterator[Ask]:

@@ -71,7 +71,7 @@ SMALL = Size(
     {
         "queued": 55,
         "orphan": 55,
-        "running": 60,
+        "running": 80,
         "retry": 55,
         "blocked": 55,
         "suspended": 55,
