@@ -316,6 +316,7 @@ class Migration(migrations.Migration):
                 "verbose_name_plural": "recoveries",
                 "indexes": [
                     models.Index(fields=["detected_at"], name="rekindle_recovery_at"),
+                    models.Index(fields=["attempt", "detected_at"], name="rekindle_recovery_attempt"),
                     models.Index(
                         condition=models.Q(("worker__isnull", False)),
                         fields=["worker", "id"],
