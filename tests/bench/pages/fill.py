@@ -1,7 +1,7 @@
 """A database of one size. It is kept between runs, and filled anew when the schema changed or a day has passed.
 
 What was written then is older now: before each run the minutes since are filled up at the pace of the last hour, and
-whoever sleeps goes on sleeping. The counts of minutes and hours are made by the duty that makes them everywhere.
+whoever sleeps goes on sleeping. The counts of minutes, hours and days are made by the duty that makes them everywhere.
 """
 
 import hashlib
