@@ -47,7 +47,7 @@ def bounded(database: str, seconds: float) -> Iterator[None]:
 
 @contextmanager
 def limited(database: str, seconds: float) -> Iterator[None]:
-    """For a page: no statement takes longer, or asks other processes to help: they take longer to start than it does.
+    """For a page: no statement takes longer; and none is compiled, or has other processes help, which takes longer than it does.
 
     The limits are LOCAL to a transaction, so that nothing of them is left on a connection that is the host's again as soon
     as the page is drawn, or on one that a pooler has given to somebody else by then. A statement outside of a transaction
@@ -55,7 +55,8 @@ def limited(database: str, seconds: float) -> Iterator[None]:
     are sent as one message, which PostgreSQL takes as one transaction; it costs no way there and back.
     """
     engine = connections[database]
-    limits = f"SET LOCAL statement_timeout = {int(seconds * 1000)}; SET LOCAL max_parallel_workers_per_gather = 0"
+    settings = {"statement_timeout": int(seconds * 1000), "max_parallel_workers_per_gather": 0, "jit": "off"}
+    limits = "; ".join(f"SET LOCAL {name} = {value}" for name, value in settings.items())
 
     def limit(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
         session = engine.connection
