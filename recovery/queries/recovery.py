@@ -34,11 +34,11 @@ def _pth(column: str, share: float) -> str:
     return f"percentile_cont({share}) WITHIN GROUP (ORDER BY {column})"
 
 
-# Of more than a few thousand only every so-manieth is sorted: a percentile needs no more.
+# Of many thousands only every n-th is sorted: a percentile needs no more.
 TIMES = f"""WITH taken AS MATERIALIZED (SELECT GREATEST(count(*) / {SORTED}, 1) AS every {_IN_RANGE})
 SELECT {_pth("seconds_to_detect", 0.5)} AS detect_median, {_pth("seconds_to_detect", 0.95)} AS detect_p95,
     {_pth("seconds_to_resume", 0.5)} AS resume_median, {_pth("seconds_to_resume", 0.95)} AS resume_p95
-{_IN_RANGE} AND mod(id, (SELECT every FROM taken)) = 0"""
+{_IN_RANGE} AND mod(id, (SELECT every FROM taken)) = 0"""  # noqa: S608  (constants)
 # What one worker left. Work runs again when the last of it does.
 DEATHS = f"""SELECT worker, max(worker_name) AS worker_name, bool_or(finding = 'silent_worker') AS silent,
     COALESCE(max(last_seen_at), min(detected_at)) AS at, count(*) AS held, count(*) FILTER (WHERE resumed_at IS NOT NULL) AS again,
