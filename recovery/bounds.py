@@ -8,13 +8,14 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from django.db import DatabaseError, connections
+from psycopg import ClientCursor
 from psycopg.pq import TransactionStatus
 
 from workflows.conf import settings
 from workflows.connections import behind_pooler
 
 PUT = "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS t(name, value)"
-LOCAL = "SET LOCAL statement_timeout = {}; SET LOCAL idle_in_transaction_session_timeout = '10s'"
+LOCAL = {"idle_in_transaction_session_timeout": "10s", "max_parallel_workers_per_gather": "0", "jit": "off"}
 
 
 @contextmanager
@@ -55,21 +56,31 @@ def _is_pooled(database: str) -> bool:
 
 @contextmanager
 def limited(database: str, seconds: float) -> Iterator[None]:
-    """For a page: no statement takes longer, and a process that is frozen in an act does not keep its locks.
+    """For a page: no statement takes longer; none is compiled, or has other processes help, which takes longer than it does; and
+    a process that is frozen in an act does not keep its locks.
 
-    The limit is LOCAL to a transaction, so that nothing of it is left on a connection that is the host's again as soon as
-    the page is drawn, or on one that a pooler has given to somebody else by then. A statement outside of a transaction
-    gets one of its own: a page that held its locks to the end would stand in the way of a migration.
+    The limits are LOCAL to a transaction, so that nothing of them is left on a connection that is the host's again as soon
+    as the page is drawn, or on one that a pooler has given to somebody else by then. A statement outside of a transaction
+    gets one of its own: a page that held its locks to the end would stand in the way of a migration. Limits and statement
+    are sent as one message, which PostgreSQL takes as one transaction; it costs no way there and back.
     """
     engine = connections[database]
+    local = LOCAL | {"statement_timeout": f"{int(seconds * 1000)}ms"}
+    limits = "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in local.items())
 
     def limit(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
         session = engine.connection
         if session.info.transaction_status != TransactionStatus.IDLE:
             return execute(sql, params, many, context)
-        with engine.wrap_database_errors, nullcontext() if engine.in_atomic_block else session.transaction():
-            session.execute(LOCAL.format(int(seconds * 1000)))
-            return execute(sql, params, many, context)
+        cursor = context["cursor"].cursor
+        if many or not isinstance(cursor, ClientCursor):  # which alone sends a message of several statements
+            with engine.wrap_database_errors, nullcontext() if engine.in_atomic_block else session.transaction():
+                session.execute(limits)
+                return execute(sql, params, many, context)
+        found = execute(f"{limits}; {sql}", params, many, context)
+        while cursor.nextset():
+            pass
+        return found
 
     with engine.execute_wrapper(limit):
         yield

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
+from operator import attrgetter
 from typing import Any
 
 from .counts import Counts
 from .outcomes import REASONS
 from .queries.figures import series
-from .queries.reasons import by_reason
 from .ranges import Range
 
 Rows = Sequence[tuple[Any, ...]]
@@ -202,5 +202,9 @@ CHARTS = {
         _of(lambda one: one.due, lambda one: _rounded(one.oldest)),
         lambda rows: lines(rows, QUEUE),
     ),
-    "reasons": Chart(("from", *(name for name, _ in BY_REASON)), by_reason, lambda rows: bars(rows, BY_REASON)),
+    "reasons": Chart(
+        ("from", *(name for name, _ in BY_REASON)),
+        _of(*(attrgetter(reason) for reason in REASONS)),
+        lambda rows: bars(rows, BY_REASON),
+    ),
 }

@@ -2,12 +2,25 @@
 
 from .histogram import RESCUE, TOOK
 from .late import GRACE
-from .models.recovery import UNRECOVERED
+from .models.recovery import UNRECOVERED, Reason
+from .search.troubles import ALIVE
 
 MOST = 50_000  # more need not be counted to say "many"
 SKEW = "interval '5 minutes'"  # by which the clocks that make ids may differ from the database's
 
-COUNTS = ("started", "completed", "rescued", "failed", "cancelled", "late", "recovered", "unrecovered", "given_up")
+REASONS = tuple(Reason.values)
+COUNTS = (
+    "started",
+    "completed",
+    "rescued",
+    "failed",
+    "cancelled",
+    "late",
+    "recovered",
+    "unrecovered",
+    "given_up",
+    *REASONS,
+)
 HISTOGRAMS = {"took": TOOK, "detect": RESCUE, "resume": RESCUE}
 SAMPLED = {  # how samples of many minutes become one
     "running": "avg(running)::int AS running",
@@ -79,12 +92,15 @@ def counted(start: str, end: str, also: str = "") -> str:
     UNION ALL
     SELECT {_bin("settled_at")}, workflow_name, 'resume', {_bucket("seconds_to_resume + COALESCE(seconds_to_detect, 0)", RESCUE)}
     FROM ({rescues}) r WHERE seconds_to_resume IS NOT NULL
+    UNION ALL
+    SELECT {_bin("detected_at")}, workflow_name, reason, NULL FROM rekindle_recovery_recovery WHERE detected_at >= {start} AND detected_at < {end}
 ), cells AS (
     SELECT minute, name, what, bucket, count(*) AS n FROM marks GROUP BY 1, 2, 3, 4 {also}
 ), counted AS (
     SELECT minute, COALESCE(name, '') AS name, {_number("started")} AS started, {_number("completed", "rescued")} AS completed,
         {_number("rescued")} AS rescued, {_number("failed")} AS failed, {_number("cancelled")} AS cancelled, {_number("late")} AS late,
         {_number("recovered")} AS recovered, {_number("unrecovered")} AS unrecovered, {_number("given up")} AS given_up,
+        {", ".join(f"{_number(reason)} AS {reason}" for reason in REASONS)},
         {_histogram(TOOK, "completed", "rescued")} AS took, {_histogram(RESCUE, "detect")} AS detect, {_histogram(RESCUE, "resume")} AS resume
     FROM cells GROUP BY GROUPING SETS ((minute, name), (minute)) HAVING GROUPING(name) = 1 OR name IS NOT NULL
 )"""  # noqa: S608  (constants)
@@ -99,8 +115,16 @@ def added(name: str) -> str:
 RUNNING = "SELECT count(*) FROM rekindle_workflow WHERE worker_id IS NOT NULL"
 
 
+def due_some_time(most: int) -> str:
+    return f"SELECT count(*) FROM (SELECT FROM rekindle_workflow WHERE wake_at IS NOT NULL LIMIT {most}) w"  # noqa: S608
+
+
+def for_somebody(most: int) -> str:
+    """Waits for somebody, and for no time."""
+    return f"""SELECT count(*) FROM (SELECT FROM rekindle_step WHERE status = 'waiting' AND basket <> '' AND wake_at IS NULL
+    AND {ALIVE} LIMIT {most}) s"""  # noqa: S608  (constants)
+
+
 def waiting(most: int) -> str:
     """SQL: what is due some time or waits for somebody, as far as it is worth counting."""
-    return f"""SELECT (SELECT count(*) FROM (SELECT FROM rekindle_workflow WHERE wake_at IS NOT NULL LIMIT {most}) w)
-    + (SELECT count(*) FROM (SELECT FROM rekindle_step WHERE status = 'waiting' AND basket <> '' AND wake_at IS NULL
-        AND EXISTS (SELECT FROM rekindle_workflow w WHERE w.id = workflow_id AND w.finished_at IS NULL) LIMIT {most}) s)"""  # noqa: S608
+    return f"SELECT ({due_some_time(most)}) + ({for_somebody(most)})"

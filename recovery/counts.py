@@ -22,6 +22,9 @@ class Counts:
     recovered: int = 0
     unrecovered: int = 0
     given_up: int = 0
+    infrastructure_restart: int = 0
+    stale_detection: int = 0
+    manual: int = 0
     took: list[int] | None = None
     detect: list[int] | None = None
     resume: list[int] | None = None

@@ -17,7 +17,7 @@ from workflows.conf import settings
 from workflows.models import Worker, Workflow
 
 from .models import Alert, AuditEntry, Batch, BatchItem, Duty, MetricMinute, Note, Recovery
-from .models.metric import HOUR, MINUTE
+from .models.metric import DAY, HOUR, MINUTE
 from .tally import Tally
 
 BATCH = 500
@@ -78,7 +78,10 @@ def _batches() -> Iterator[tuple[str, Forget]]:
     yield "batch items", partial(_delete, _of(BatchItem).filter(batch__in=over))
     yield "batches", partial(_delete, over.filter(~Exists(BatchItem.objects.filter(batch=OuterRef("pk")))))
     yield "notes", partial(_delete, _of(Note).filter(at__lt=Now() - history))
-    yield "figures", partial(_delete, _of(MetricMinute).filter(grain__in=[MINUTE, HOUR], minute__lt=Now() - history))
+    yield (
+        "figures",
+        partial(_delete, _of(MetricMinute).filter(grain__in=[MINUTE, HOUR, DAY], minute__lt=Now() - history)),
+    )
     yield "duties", partial(_delete, _of(Duty).filter(began_at__lt=Now() - history))
     quiet = _of(Duty).filter(found=0, recovered=0, failed=0, error="", ended_at__isnull=False)
     yield "quiet duties", partial(_delete, quiet.filter(began_at__lt=Now() - QUIET_DUTIES))

@@ -1,4 +1,4 @@
-"""The duty that counts: each minute that has ended becomes rows of MetricMinute, each hour of them one more.
+"""The duty that counts: each minute that has ended becomes rows of MetricMinute, each hour and each day of them one more.
 
 The last minutes are counted again each time, because what commits late is stamped with when it began. Whoever counts
 writes the same numbers, so two at once do no harm; after a downtime it goes on where it stopped, some hours at a time.
@@ -14,6 +14,7 @@ from workflows.conf import settings
 
 from .counting import COUNTS, HISTOGRAMS, MOST, NAMES, RUNNING, SAMPLED, added, counted, waiting
 from .late import DUE_SINCE
+from .models.metric import DAY, HOUR, MINUTE
 from .tally import Tally
 
 AGAIN = timedelta(minutes=5)
@@ -34,14 +35,22 @@ _ALSO = f"""UNION ALL SELECT m, NULL, 'none', NULL, 0 FROM generate_series({_STA
         WHERE grain = 60 AND minute >= {_START} AND minute < {_END} AND name <> ''"""  # noqa: S608  (constants)
 _ROWS = f"WITH RECURSIVE {counted(_START, _END, _ALSO)} SELECT 60, minute, name, {', '.join(_WRITTEN)} FROM counted"  # noqa: S608
 MINUTES = _put(_WRITTEN, _ROWS)
-_HOUR = "date_bin('1 hour', {}, '2000-01-01Z')"
-HOURS = _put(
-    (*_WRITTEN, *SAMPLED),
-    f"""SELECT * FROM (SELECT 3600, {_HOUR.format("minute")} AS minute, name, {", ".join(f"sum({one})::int" for one in COUNTS)},
+
+
+def _add_up(grain: int, of: int) -> str:
+    """SQL: whole spans, each the sum of finer ones. Days are those of UTC, like every bar of a chart."""
+    start, end, row = (f"date_bin('{grain} seconds', {moment}, '2000-01-01Z')" for moment in (_START, _END, "minute"))
+    return _put(
+        (*_WRITTEN, *SAMPLED),
+        f"""SELECT * FROM (SELECT {grain}, {row} AS minute, name, {", ".join(f"sum({one})::int" for one in COUNTS)},
         {", ".join(map(added, HISTOGRAMS))}, {", ".join(SAMPLED.values())}
     FROM rekindle_recovery_metricminute
-    WHERE grain = 60 AND minute >= {_HOUR.format(_START)} AND minute < {_HOUR.format(_END)} GROUP BY 2, 3) AS hours""",  # noqa: S608
-)
+    WHERE grain = {of} AND minute >= {start} AND minute < {end} GROUP BY 2, 3) AS spans""",  # noqa: S608  (constants)
+    )
+
+
+HOURS = _add_up(HOUR, MINUTE)
+DAYS = _add_up(DAY, HOUR)
 
 EDGES = f"""WITH RECURSIVE {NAMES} SELECT date_bin('1 minute', now(), '2000-01-01Z'),
     (SELECT minute FROM rekindle_recovery_metricminute WHERE grain = 60 AND name = '' ORDER BY minute DESC LIMIT 1),
@@ -79,10 +88,10 @@ def _edges() -> tuple[datetime, datetime | None, datetime | None]:
 
 
 def _count(start: datetime, end: datetime) -> None:
-    """Minutes and their hours in one transaction: whoever reads sees both or neither."""
+    """Minutes, their hours and their days in one transaction: whoever reads sees all or none."""
     with transaction.atomic(using=settings().database), connections[settings().database].cursor() as cursor:
-        cursor.execute(MINUTES, {"start": start, "end": end})
-        cursor.execute(HOURS, {"start": start, "end": end})
+        for counted in (MINUTES, HOURS, DAYS):
+            cursor.execute(counted, {"start": start, "end": end})
 
 
 def _sample(minute: datetime) -> None:

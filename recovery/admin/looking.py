@@ -30,6 +30,10 @@ class ReadOnly(AnyAdmin):
         word = search_term.replace("\0", "").strip()
         return exactly(queryset, self.search_fields, word) if word else queryset, False
 
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """What the page offers as a filter. The stock one takes any column, and would look for it row by row among millions."""
+        return lookup.partition("__")[0] in self.list_filter
+
     def get_exclude(self, request: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         return () if request.user.has_perm("rekindle.see_payload") else self.payload
 

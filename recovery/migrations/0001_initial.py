@@ -171,7 +171,7 @@ class Migration(migrations.Migration):
             name="MetricMinute",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("grain", models.PositiveSmallIntegerField(default=60)),
+                ("grain", models.PositiveIntegerField(default=60)),
                 ("minute", models.DateTimeField()),
                 ("name", models.CharField(blank=True, max_length=100)),
                 ("started", models.PositiveIntegerField(default=0)),
@@ -183,6 +183,9 @@ class Migration(migrations.Migration):
                 ("recovered", models.PositiveIntegerField(default=0)),
                 ("unrecovered", models.PositiveIntegerField(default=0)),
                 ("given_up", models.PositiveIntegerField(default=0)),
+                ("infrastructure_restart", models.PositiveIntegerField(default=0)),
+                ("stale_detection", models.PositiveIntegerField(default=0)),
+                ("manual", models.PositiveIntegerField(default=0)),
                 (
                     "took",
                     django.contrib.postgres.fields.ArrayField(
@@ -316,6 +319,7 @@ class Migration(migrations.Migration):
                 "verbose_name_plural": "recoveries",
                 "indexes": [
                     models.Index(fields=["detected_at"], name="rekindle_recovery_at"),
+                    models.Index(fields=["attempt", "detected_at"], name="rekindle_recovery_attempt"),
                     models.Index(
                         condition=models.Q(("worker__isnull", False)),
                         fields=["worker", "id"],

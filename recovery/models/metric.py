@@ -1,17 +1,17 @@
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
-MINUTE, HOUR = 60, 3600
+MINUTE, HOUR, DAY = 60, 3600, 86400
 
 
 class MetricMinute(models.Model):
-    """What happened to one name in one minute, or in one hour of them, counted so that any span can be added up.
+    """What happened to one name in one minute, or in one hour or day of them (UTC), counted so that any span can be added up.
 
     The name is empty for all together: every minute has such a row, however quiet, and the newest says how far the
     counting has come. Only those rows carry samples: what was seen when the minute had just ended.
     """
 
-    grain = models.PositiveSmallIntegerField(default=MINUTE)  # seconds it covers
+    grain = models.PositiveIntegerField(default=MINUTE)  # seconds it covers
     minute = models.DateTimeField()  # when those began
     name = models.CharField(max_length=100, blank=True)
 
@@ -24,6 +24,10 @@ class MetricMinute(models.Model):
     recovered = models.PositiveIntegerField(default=0)  # recoveries that ended well, when that was known
     unrecovered = models.PositiveIntegerField(default=0)  # died again, given up or refused
     given_up = models.PositiveIntegerField(default=0)
+    # Recoveries by what set them off, when that was found.
+    infrastructure_restart = models.PositiveIntegerField(default=0)
+    stale_detection = models.PositiveIntegerField(default=0)
+    manual = models.PositiveIntegerField(default=0)
 
     # How many fell between which bounds of histogram.py; empty if there were none.
     took = ArrayField(models.PositiveIntegerField(), null=True)  # of those that completed, from due to done

@@ -81,6 +81,8 @@ class Recovery(models.Model):
         constraints = [models.UniqueConstraint(fields=["workflow_id", "fence"], name="rekindle_one_per_hold")]
         indexes = [
             models.Index(fields=["detected_at"], name="rekindle_recovery_at"),
+            # Read by whoever asks what was recovered most often.
+            models.Index(fields=["attempt", "detected_at"], name="rekindle_recovery_attempt"),
             # What a worker left, and where it went.
             models.Index(fields=["worker", "id"], name="rekindle_recovery_worker", condition=Q(worker__isnull=False)),
             # Read by settle(), and by whoever asks for those that did not end well: few.

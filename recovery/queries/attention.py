@@ -17,13 +17,14 @@ from ..attention import SHOWN, Group, Line, attention, urgent_first
 from ..checking import REVIEWED
 from ..late import DUE_NAMES, GRACE
 from ..lookout import HEARD
-from ..search.troubles import ALIVE
 from ..verdict import Kind
 from ..verdict.waiting import PATIENCE
+from .baskets import USED
 from .together import Rows
 from .workflow import look
 
 MOST = 1000  # of a kind are looked at; a group larger than that is large enough
+EACH = 250  # in one basket: no basket hides the others
 
 _HEARD = HEARD.format(worker="k", stale_after="%(stale)s")
 ATTENTION = f"""SELECT kind, name, count, id, since FROM (
@@ -34,7 +35,8 @@ SELECT kind, name, id, since, count(*) OVER (PARTITION BY kind, name, grouped) A
     WHERE r.outcome = 'pending' AND r.resumed_at IS NULL AND w.status = 'running' AND (w.worker_id IS NULL OR r.seq IS NULL) LIMIT {MOST})
     UNION ALL
     (SELECT 'left by its mode', w.name, w.id, COALESCE(k.last_seen_at, k.ended_at), ''
-    FROM ({HOLDERS}) AS h JOIN rekindle_worker k ON k.id = h.id JOIN rekindle_workflow w ON w.worker_id = k.id
+    FROM ({HOLDERS}) AS h JOIN rekindle_worker k ON k.id = h.id
+    CROSS JOIN LATERAL (SELECT id, name FROM rekindle_workflow WHERE worker_id = k.id OFFSET 0) w
     LEFT JOIN rekindle_policy p ON p.name = w.name LEFT JOIN rekindle_policy everyone ON everyone.name = '*'
     WHERE {MODE} <> 'enforce' LIMIT {MOST})
     UNION ALL
@@ -49,10 +51,12 @@ SELECT kind, name, id, since, count(*) OVER (PARTITION BY kind, name, grouped) A
     (SELECT 'blocked', name, id, COALESCE(running_at, due_at), version::text FROM rekindle_workflow WHERE pause_reason = 'blocked' LIMIT {MOST})
     UNION ALL
     (SELECT CASE WHEN s.basket <> ALL(%(review)s) THEN 'in a basket' WHEN s.error ->> 'type' = 'Crashed' THEN 'uncertain' ELSE 'held for review' END,
-        w.name, w.id, COALESCE(s.began_at, w.due_at), s.basket
-    FROM (SELECT * FROM rekindle_step WHERE status = 'waiting' AND basket <> '' AND kind <> 'signal' AND {ALIVE} LIMIT {MOST}) s
-    JOIN rekindle_workflow w ON w.id = s.workflow_id
-    WHERE s.basket = ANY(%(review)s) OR s.began_at < now() - %(patience)s * interval '1 second')
+        s.name, s.id, s.since, s.basket
+    FROM (WITH RECURSIVE {USED} SELECT basket FROM used) AS b CROSS JOIN LATERAL (
+        SELECT w.name, w.id, COALESCE(s.began_at, w.due_at) AS since, s.basket, s.error
+        FROM rekindle_step s JOIN rekindle_workflow w ON w.id = s.workflow_id AND w.finished_at IS NULL
+        WHERE s.status = 'waiting' AND s.basket <> '' AND s.basket = b.basket
+            AND (b.basket = ANY(%(review)s) OR s.began_at < now() - %(patience)s * interval '1 second') LIMIT {EACH}) s LIMIT {MOST})
     UNION ALL
     (SELECT 'overrunning', w.name, w.id, w.running_at, ''
     FROM rekindle_workflow w LEFT JOIN rekindle_policy p ON p.name = w.name

@@ -1,4 +1,4 @@
-"""Counts over a span, from the kept minutes and hours; what is not kept yet is counted now."""
+"""Counts over a span, from the kept minutes, hours and days; what is not kept yet is counted now."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,22 +7,42 @@ from typing import Any
 
 from ..counting import COUNTS, HISTOGRAMS, SAMPLED, added, counted
 from ..counts import Counts
-from ..models.metric import HOUR, MINUTE
+from ..models.metric import DAY, HOUR, MINUTE
 from ..ranges import Range
 from .together import Rows, together
 
+# Where each grain begins and ends: hours up to the first midnight, whole days, hours again, then minutes as far as they are
+# kept. A grain that is coarser than the buckets, or than the span, is left out: it ends where it begins.
 _LAST = "SELECT minute FROM rekindle_recovery_metricminute WHERE grain = {} AND name = '' ORDER BY minute DESC LIMIT 1"
-_EDGES = f"""edges AS MATERIALIZED (SELECT
-    CASE WHEN %(grain)s = 60 THEN %(start)s::timestamptz
-        ELSE GREATEST(%(start)s::timestamptz, ({_LAST.format(HOUR)}) + interval '1 hour') END AS hours,
-    GREATEST(%(start)s::timestamptz, ({_LAST.format(MINUTE)}) + interval '1 minute') AS minutes)"""
+_MIDNIGHT = "date_bin('1 day', {}, '2000-01-01Z')"
+_EDGES = f"""edges AS MATERIALIZED (SELECT days.*, GREATEST(%(start)s::timestamptz, ({_LAST.format(MINUTE)}) + interval '1 minute') AS minutes,
+    CASE WHEN %(grain)s = {MINUTE} THEN %(start)s::timestamptz ELSE GREATEST(days.till, ({_LAST.format(HOUR)}) + interval '1 hour') END AS hours
+FROM (SELECT CASE WHEN first < last THEN first ELSE %(start)s::timestamptz END AS since,
+    CASE WHEN first < last THEN last ELSE %(start)s::timestamptz END AS till
+    FROM (SELECT {_MIDNIGHT.format("%(start)s::timestamptz - interval '1 microsecond'")} + interval '1 day' AS first,
+        {_MIDNIGHT.format(f"(SELECT LEAST(%(end)s, minute + interval '1 day') FROM ({_LAST.format(DAY)}) AS d WHERE %(grain)s = {DAY})")} AS last
+    ) AS midnights) AS days)"""  # noqa: S608  (constants)
 _COUNTED = counted("(SELECT minutes FROM edges)", "%(end)s::timestamptz")
 _COLUMNS = ", ".join((*COUNTS, *HISTOGRAMS, *SAMPLED))
-_KEPT = f"SELECT minute, name, {_COLUMNS} FROM rekindle_recovery_metricminute"  # noqa: S608  (constants)
+
+
+def _kept(grain: int, since: str, till: str) -> str:
+    return f"""SELECT minute, name, {_COLUMNS} FROM rekindle_recovery_metricminute
+    WHERE grain = {grain} AND minute >= {since} AND minute < LEAST({till}, %(end)s::timestamptz) AND {{which}}"""  # noqa: S608
+
+
+def _edge(name: str) -> str:
+    return f"(SELECT {name} FROM edges)"  # noqa: S608  (constants)
+
+
 _ROWS = f"""WITH RECURSIVE {_EDGES}, {_COUNTED}, rows AS (
-    {_KEPT} WHERE grain = 3600 AND minute >= %(start)s::timestamptz AND minute < LEAST((SELECT hours FROM edges), %(end)s::timestamptz) AND {{which}}
+    {_kept(HOUR, "%(start)s::timestamptz", _edge("since"))}
     UNION ALL
-    {_KEPT} WHERE grain = 60 AND minute >= (SELECT hours FROM edges) AND minute < LEAST((SELECT minutes FROM edges), %(end)s::timestamptz) AND {{which}}
+    {_kept(DAY, _edge("since"), _edge("till"))}
+    UNION ALL
+    {_kept(HOUR, _edge("till"), _edge("hours"))}
+    UNION ALL
+    {_kept(MINUTE, _edge("hours"), _edge("minutes"))}
     UNION ALL
     SELECT minute, name, {", ".join((*COUNTS, *HISTOGRAMS))}, {", ".join(["NULL"] * len(SAMPLED))} FROM counted WHERE {{which}}
 )"""  # noqa: S608  (constants)
@@ -57,8 +77,14 @@ class Span:
 
     def given(self, scope: str = "") -> dict[str, Any]:
         seconds = self.step.total_seconds()
-        grain = HOUR if seconds % HOUR == 0 and self.start.minute == 0 else MINUTE
+        grain = next((grain for grain in (DAY, HOUR) if self._is_made_of(grain)), MINUTE)
         return {"start": self.start, "end": self.end, "step": seconds, "grain": grain, "scope": scope}
+
+    def _is_made_of(self, grain: int) -> bool:
+        """Whether no row of this grain lies in two buckets. One bucket takes days whatever the hour at which it begins."""
+        if grain == DAY and len(self.moments) == 1:
+            grain = HOUR
+        return self.step.total_seconds() % grain == 0 and self.start.timestamp() % grain == 0
 
 
 def span(over: Range, *, twice: bool = False) -> Span:

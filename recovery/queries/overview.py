@@ -6,10 +6,10 @@ from typing import Any
 
 from ..activity import Activity, told
 from ..attention import SHOWN, Line
-from ..counting import RUNNING, waiting
+from ..counting import RUNNING, due_some_time, for_somebody
 from ..counts import Counts
 from ..late import DUE_SINCE
-from ..models.metric import HOUR, MINUTE
+from ..models.metric import DAY, MINUTE
 from ..ranges import Range
 from ..tiles import Now, Rule, Tile, tiles
 from . import activity
@@ -23,7 +23,7 @@ FEW = 1000  # are counted on the spot; of more, what was counted when the last m
 
 WAITING = f"""SELECT CASE WHEN few < {FEW} THEN few ELSE GREATEST(few, (SELECT waiting FROM rekindle_recovery_metricminute
     WHERE grain = 60 AND name = '' AND minute > now() - interval '5 minutes' ORDER BY minute DESC LIMIT 1)) END
-FROM (SELECT ({waiting(FEW)}) AS few) AS counted"""  # noqa: S608  (constants)
+FROM (SELECT CASE WHEN due < {FEW} THEN due + ({for_somebody(FEW)}) ELSE due END AS few FROM ({due_some_time(FEW)}) AS d(due) OFFSET 0) AS counted"""  # noqa: S608
 
 NOW = f"""SELECT ({RUNNING}) AS running, ({WAITING}) AS waiting, d.due, d.oldest, k.workers, k.slots, k.heard,
     (SELECT began_at FROM rekindle_recovery_duty WHERE name = 'sweep' ORDER BY began_at DESC LIMIT 1) AS swept,
@@ -125,11 +125,11 @@ def overview(over: Range) -> Overview:
 
 
 def _since(over: Range) -> dict[str, Any]:
-    """For the names. From a day on, whole hours: thirty days of minutes of every name are too many rows."""
+    """For the names. From a day on, whole hours and days: thirty days of minutes of every name are too many rows."""
     start = span(over).start
     if over.end - over.start < timedelta(hours=24):
         return {"since": start, "names_grain": MINUTE}
-    return {"since": start.replace(minute=0), "names_grain": HOUR}
+    return {"since": start.replace(minute=0), "names_grain": DAY}
 
 
 def _now(row: dict[str, Any]) -> Now:

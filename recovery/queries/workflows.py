@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.contrib.postgres.aggregates import ArrayAgg
+from django.db import connections
 from django.db.models import Case, Count, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Left
@@ -20,6 +21,7 @@ from ..ranges import Range
 from ..search import Search, troubles
 from ..search.matching import created
 from . import backlog
+from .baskets import USED
 from .lengths import lengths
 from .together import together
 
@@ -43,9 +45,13 @@ QUIET: dict[str, tuple[str, Callable[[], Q]]] = {
     "completed": ("Completed", lambda: Q(status=Status.COMPLETED)),
 }
 
-BASKETS = f"""SELECT basket AS name, count(*) AS count, min(began_at) AS oldest FROM (SELECT basket, began_at FROM rekindle_step
-    WHERE status = 'waiting' AND basket <> '' AND kind <> 'signal' AND basket <> ALL(%(automatic)s) AND {troubles.ALIVE} LIMIT {COUNTED + 1}) s
-GROUP BY basket ORDER BY 3 NULLS LAST, 1 LIMIT 50"""  # noqa: S608  (constants)
+# Basket by basket, each counted in the index.
+BASKETS = f"""WITH RECURSIVE {USED} SELECT used.basket AS name, waiting.count, waiting.oldest FROM used CROSS JOIN LATERAL (
+    SELECT count(*) AS count, min(began_at) AS oldest FROM (SELECT began_at FROM rekindle_step
+        WHERE status = 'waiting' AND basket <> '' AND basket = used.basket AND {troubles.ALIVE} LIMIT {COUNTED + 1}) s) waiting
+WHERE waiting.count > 0 AND used.basket <> ALL(%(automatic)s) ORDER BY 3 NULLS LAST, 1 LIMIT 50"""  # noqa: S608
+IDS = f"""SELECT count(*), count(*) FILTER (WHERE id > %s), (array_agg(id ORDER BY id DESC))[1:{PAGE + 1}]
+FROM (SELECT DISTINCT id FROM ({{ids}}) AS found(id) ORDER BY id DESC LIMIT {COUNTED + 1}) AS newest"""  # noqa: S608  (constants)
 KEPT = """SELECT id, name, owner, owner_name, shared, view, search, range FROM rekindle_recovery_savedview
 WHERE owner = %(owner)s OR shared ORDER BY shared, lower(name), id LIMIT 100"""
 
@@ -177,6 +183,11 @@ def _ids(wanted: Q) -> QuerySet[Workflow, UUID]:
 
 def _count(wanted: Q, after: UUID | None = None) -> _Counted:
     """How many there are, how many of them came after an id, and the first of them; not counted without end."""
+    if ids := troubles.alone(wanted):
+        with connections[settings().database].cursor() as cursor:
+            cursor.execute(IDS.format(ids=ids.sql), [after or LAST, *ids.params])
+            all, new, first = cursor.fetchone()
+            return _Counted(all, new, first or [])
     counts = _ids(wanted)[: COUNTED + 1].aggregate(
         all=Count("pk"), new=Count("pk", filter=Q(pk__gt=after or LAST)), first=_First("pk", order_by="-pk")
     )

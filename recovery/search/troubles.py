@@ -14,8 +14,11 @@ from workflows.conf import settings
 from ..checking import REVIEWED
 from ..late import DUE_NAMES, GRACE
 
-# What ended while it waited keeps its wait, for whoever revives it; until then nobody is waited for.
-ALIVE = "EXISTS (SELECT FROM rekindle_workflow w WHERE w.id = workflow_id AND w.finished_at IS NULL)"
+# What ended while it waited keeps its wait, for whoever revives it; until then nobody is waited for. Of nearly all that wait an
+# index of few entries says that they have not ended; the rows of the others are looked at one by one.
+ALIVE = """(EXISTS (SELECT FROM rekindle_workflow w WHERE w.id = workflow_id AND w.basket <> '')
+    OR (SELECT w.finished_at IS NULL FROM rekindle_workflow w WHERE w.id = workflow_id))"""
+FOR_PEOPLE = "left(basket, 7) <> 'signal:'"
 _PENDED = f"SELECT workflow_id FROM rekindle_step WHERE status = 'waiting' AND basket <> '' AND {ALIVE}"  # noqa: S608
 
 ORPHAN = """SELECT w.id FROM rekindle_workflow w LEFT JOIN rekindle_worker k ON k.id = w.worker_id
@@ -36,10 +39,11 @@ OVERRUNNING = """SELECT w.id FROM rekindle_workflow w LEFT JOIN rekindle_policy 
       AND w.running_at < now() - COALESCE(p.run_limit, w.run_limit) * interval '1 second'"""
 ATTENTION = " UNION ALL ".join([ORPHAN, HELD, BLOCKED, GIVEN_UP, CORRUPT, OVERRUNNING, OVERDUE])
 
-PEOPLE = f"{_PENDED} AND kind <> 'signal' AND basket <> ALL(%s)"
+PEOPLE = f"{_PENDED} AND {FOR_PEOPLE} AND basket <> ALL(%s)"
 BASKET = f"{_PENDED} AND basket = %s"
 RECOVERED = """SELECT workflow_id FROM rekindle_recovery_recovery
-    WHERE outcome = 'recovered' AND settled_at >= date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'"""
+    WHERE outcome = 'recovered' AND settled_at >= date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
+      AND EXISTS (SELECT FROM rekindle_workflow w WHERE w.id = workflow_id)"""
 
 # Where something runs, waits, tries again or failed; what became of it since is told by its own row.
 STEP = """SELECT workflow_id FROM rekindle_step WHERE name = %(step)s AND status IN ('open', 'waiting', 'again', 'failed')"""
@@ -50,6 +54,14 @@ WORKER = "SELECT w.id FROM rekindle_worker k JOIN rekindle_workflow w ON w.worke
 
 def among(query: str, *given: Any) -> Q:
     return Q(pk__in=RawSQL(query, given))  # noqa: S611  (one of the constants above)
+
+
+def alone(wanted: Q) -> RawSQL | None:
+    """The ids themselves, if being among them is all that is wanted: then nobody has to look each of them up again."""
+    match wanted.children:
+        case [("pk__in", RawSQL() as ids)] if not wanted.negated:
+            return ids
+    return None
 
 
 def named(query: str, given: Mapping[str, str]) -> Q:

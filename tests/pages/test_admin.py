@@ -84,6 +84,22 @@ def test_payloads_are_only_for_those_who_may_see_them(viewer, workflow):
     assert "4711-secret" in auditor.get(f"{LIST}{one.pk}/change/").content.decode()
 
 
+@pytest.mark.parametrize(
+    "query", ["step/?kind__exact=parallel", "workflow/?pause_reason__exact=sleep", "event/?type__startswith=step"]
+)
+def test_an_address_cannot_ask_for_what_no_index_answers(viewer, query):
+    assert viewer.get(f"/admin/rekindle/{query}").status_code == 400
+
+
+def test_the_filters_that_are_offered_are_taken(viewer, workflow):
+    workflow("failed", key="A"), workflow("queued", key="B")
+
+    page = viewer.get(f"{LIST}?status__exact=failed").content.decode()
+
+    assert ">A<" in page
+    assert ">B<" not in page
+
+
 @pytest.mark.parametrize("act", ["recover", "revive", "cancel", "fail"])
 def test_a_viewer_has_no_actions(viewer, workflow, act):
     queued = workflow("queued")

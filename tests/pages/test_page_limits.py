@@ -2,10 +2,11 @@
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import DataError, connection
 from django.test import Client
 from django.urls import reverse
 
+from recovery.bounds import limited
 from recovery.urls import urlpatterns
 from recovery.views import door
 from tests.factories import WorkflowFactory
@@ -119,6 +120,35 @@ def test_every_query_of_a_page_has_a_time_limit_and_the_connection_none_afterwar
         assert set(limits) <= {f"{door.LONGEST:g}s"}, name
         assert limits or name in ("healthz", "rail") or answer.status_code != 200, name
         assert limit() == "0"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("binds", [False, True], ids=["by the client", "by the server"])
+def test_the_limit_holds_for_one_statement_however_its_parameters_are_bound(monkeypatch, binds):
+    monkeypatch.setattr(connection.features, "uses_server_side_binding", binds)
+    connection.close()
+
+    with limited("default", 7), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT current_setting('statement_timeout'), current_setting('max_parallel_workers_per_gather'), %s", ["x"]
+        )
+        during, left = cursor.fetchone(), limit()
+        assert cursor.nextset() is None
+    connection.close()
+
+    assert (during, left) == (("7s", "0", "x"), "0")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_statement_that_is_refused_leaves_no_limit_behind():
+    with limited("default", 7), connection.cursor() as cursor:
+        with pytest.raises(DataError):
+            cursor.execute("SELECT 1 / %s", [0])
+        left = limit()
+        cursor.execute("SELECT %s", [1])
+        assert cursor.fetchone() == (1,)
+
+    assert left == "0"
 
 
 @pytest.mark.django_db(transaction=True)

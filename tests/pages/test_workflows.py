@@ -7,7 +7,7 @@ from django.utils import timezone
 from recovery.metrics import measure
 from recovery.queries import workflows as queries
 from recovery.search.troubles import first_id
-from tests.factories import DutyFactory, RecoveryFactory, WorkflowFactory, ago
+from tests.factories import DutyFactory, RecoveryFactory, StepFactory, WorkflowFactory, ago
 from workflows import verbs
 
 HTMX = {"HX-Request": "true"}
@@ -156,6 +156,19 @@ def test_what_waits_for_people_is_told_by_basket(viewer):
     }
     assert keys(of_one) == {"a", "b"}
     assert [one.name for one, _, on in of_one.context["baskets"] if on] == ["fraud-review"]
+
+
+def test_paths_that_wait_for_people_are_one_row_though_another_path_runs(viewer):
+    one = WorkflowFactory(key="a", running=True)
+    for path in (".a.", ".b."):
+        StepFactory(workflow=one, path=path, status="waiting", basket="fraud-review")
+    StepFactory(workflow=one, path=".c.", status="open")
+
+    response = viewer.get("/workflows/", {"view": "people"})
+
+    assert [row.workflow.key for row in response.context["page"].rows] == ["a"]
+    assert response.context["page"].count == "1"
+    assert [(basket.name, basket.count) for basket, _, _ in response.context["baskets"]] == [("fraud-review", "2")]
 
 
 @pytest.mark.parametrize("end", [verbs.cancel, verbs.fail])

@@ -12,6 +12,7 @@ from recovery.queries.together import together
 from recovery.verdict import Kind, Seen
 from tests.factories import PolicyFactory, RecoveryFactory, StepFactory, WorkerFactory, WorkflowFactory
 from tests.recovery.world import take_lock
+from workflows.models import Step, Workflow
 
 pytestmark = pytest.mark.django_db
 
@@ -127,6 +128,28 @@ def test_people_who_let_wait_are_reminded_after_a_day(worker):
 
     assert (word, name, count) == ("For people", "order", 1)
     assert sentence.startswith("In basket fraud for 1 d 6 h: a person has to resume it.")
+
+
+def test_a_full_basket_hides_no_other(worker):
+    many = Workflow.objects.bulk_create(
+        Workflow(name="order", status="paused", pause_reason="pend", basket="approval")
+        for _ in range(troubles.MOST + 1)
+    )
+    Step.objects.bulk_create(
+        Step(
+            workflow=one,
+            position=0,
+            name="approval",
+            kind="pend",
+            status="waiting",
+            basket="approval",
+            began_at=ago(days=2),
+        )
+        for one in many
+    )
+    WorkflowFactory(pended=True, basket="crash_review", name="order")
+
+    assert {(word, name) for word, name, _, _ in told()} == {("For people", "order"), ("Held for review", "order")}
 
 
 def test_what_ended_while_it_waited_waits_for_nobody(worker):

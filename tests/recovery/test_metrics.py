@@ -2,7 +2,7 @@
 
 import threading
 import time
-from datetime import timedelta
+from datetime import UTC, timedelta
 
 import pytest
 from django.db import connection
@@ -11,7 +11,8 @@ from django.utils import timezone
 from recovery import histogram, retention, rollup
 from recovery.counts import summed
 from recovery.models import MetricMinute
-from recovery.queries.figures import series, span
+from recovery.queries.figures import SERIES, filled, series, span, whole
+from recovery.queries.together import together
 from recovery.ranges import Range
 from tests.factories import RecoveryFactory, WorkerFactory, WorkflowFactory
 from workflows.models import Workflow
@@ -25,6 +26,11 @@ def ago(**away):
 
 def last(**away):
     return Range("custom", ago(**away), timezone.now())
+
+
+def midnight(moment):
+    """Of its day in UTC."""
+    return moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def roll(budget=30.0):
@@ -44,7 +50,7 @@ def facts(counts):
 
 
 def history():
-    for minutes in (3, 10, 10, 45, 90, 60 * 26):
+    for minutes in (3, 10, 10, 45, 90, 60 * 26, 60 * 24 * 3, 60 * 24 * 20):
         ended(minutes=minutes)
     ended("failed", 10)
     ended("cancelled", 20, name="other")
@@ -55,7 +61,9 @@ def history():
     RecoveryFactory(outcome="died_again", settled_at=ago(minutes=14))
 
 
-@pytest.mark.parametrize("away", [{"minutes": 15}, {"hours": 1}, {"hours": 24}, {"days": 7}, {"days": 30}])
+@pytest.mark.parametrize(
+    "away", [{"minutes": 15}, {"hours": 1}, {"hours": 24}, {"days": 7}, {"days": 30}, {"days": 60}]
+)
 def test_what_is_kept_equals_a_direct_count(away):
     history()
     over = last(**away)
@@ -193,6 +201,56 @@ def test_a_rescue_is_never_counted_as_a_workflow():
     assert (counted.cancelled, counted.failed, counted.recovered, counted.unrecovered) == (0, 0, 0, 0)
 
 
+def test_the_days_of_a_long_range_are_read_as_days():
+    for days in (1.5, 10, 20):
+        ended(minutes=days * 24 * 60)
+    roll()
+    MetricMinute.objects.filter(grain__lt=86400, minute__lt=ago(days=5)).delete()
+
+    assert summed(series(last(days=100))).completed == 3
+    assert summed(series(last(days=30))).completed == 1  # in bars of half a day
+
+
+def test_a_sum_takes_whole_days_and_the_hours_before_and_after_them():
+    end = midnight(ago(days=1)) + timedelta(hours=9)
+    over = Range("custom", end - timedelta(days=3, hours=2), end)  # from seven in the morning until nine
+    for away in (timedelta(days=3, hours=1), timedelta(days=2), timedelta(hours=1)):
+        ended(minutes=(timezone.now() - end + away).total_seconds() / 60)
+    for outside in (timedelta(days=3, hours=4), -timedelta(hours=1)):
+        ended(minutes=(timezone.now() - end + outside).total_seconds() / 60)
+    roll()
+
+    asked = whole(over)
+    rows = together(asked.given(), series=SERIES)["series"]
+    days = MetricMinute.objects.filter(grain=86400, minute__gte=over.start, minute__lt=midnight(end))
+    MetricMinute.objects.filter(grain=3600, minute__in=[day.minute + timedelta(hours=9) for day in days]).delete()
+
+    assert asked.given()["grain"] == 86400
+    assert len(days) == 3
+    assert summed(filled(asked, rows)).completed == 3
+    assert summed(filled(asked, together(asked.given(), series=SERIES)["series"])).completed == 3
+
+
+def test_while_no_day_is_kept_yet_hours_are_added_up():
+    ended(minutes=60 * 24 * 3)
+    roll()
+    MetricMinute.objects.filter(grain=86400).delete()
+
+    assert summed(series(last(days=60))).completed == 1
+
+
+def test_what_commits_late_at_midnight_is_counted_in_its_day():
+    today = midnight(timezone.now())
+    one_to = (timezone.now() - today).total_seconds() / 60 + 1
+    ended(minutes=one_to)
+    rollup._count(today - timedelta(hours=1), today + timedelta(minutes=1))
+    ended(minutes=one_to)
+
+    rollup._count(today - timedelta(minutes=4), today + timedelta(minutes=2))
+
+    assert MetricMinute.objects.get(grain=86400, name="").completed == 2
+
+
 def test_every_minute_has_a_row_however_quiet_and_the_newest_a_sample():
     ended(minutes=20)
     WorkflowFactory(running=True)
@@ -209,13 +267,13 @@ def test_every_minute_has_a_row_however_quiet_and_the_newest_a_sample():
 
 def test_figures_are_forgotten_after_a_year_and_a_bit():
     for days in (399, 401):
-        for grain in (60, 3600):
+        for grain in (60, 3600, 86400):
             MetricMinute.objects.create(grain=grain, minute=ago(days=days))
 
     tally = retention.forget("scheduled task", time.monotonic() + 10)
 
-    assert tally.note["figures"] == 2
-    assert MetricMinute.objects.count() == 2
+    assert tally.note["figures"] == 3
+    assert MetricMinute.objects.count() == 3
 
 
 def test_percentiles_are_read_between_the_bounds():

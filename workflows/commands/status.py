@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.db import connections
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from ..conf import settings
@@ -21,6 +21,19 @@ SELECT id, host, pid, version, release, slots, lost, alone, started_at, heartbea
     (SELECT count(*) FROM rekindle_workflow h WHERE h.worker_id = w.id) AS holds
 FROM rekindle_worker w WHERE ended_at IS NULL ORDER BY id
 """  # noqa: S608  (constants)
+# Most have completed: the others are counted in their own index, all together in the smallest, and no row is looked at.
+COUNTS = """SELECT status, count(*) FROM rekindle_workflow WHERE status <> 'completed' GROUP BY 1
+UNION ALL SELECT 'all', count(*) FROM rekindle_workflow"""
+
+
+def count() -> dict[str, int]:
+    """How many workflows have each status."""
+    with connections[settings().database].cursor() as cursor:
+        cursor.execute(COUNTS)
+        found: dict[str, int] = dict(cursor.fetchall())
+    everything = found.pop("all")
+    found[Status.COMPLETED] = everything - sum(found.values())
+    return {status: found.get(status, 0) for status in Status.values}
 
 
 def workers() -> list[dict[str, Any]]:
@@ -46,12 +59,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Options) -> Answer:
     rows = Workflow.objects.using(settings().database)
-    counted = dict(rows.values_list("status").annotate(Count("pk")).order_by())
-    counts = {status: counted.get(status, 0) for status in Status.values}
     due = rows.filter(wake_at__lte=Now())
     crew = workers()
     value = {
-        "counts": counts,
+        "counts": count(),
         "due": due.count(),
         "oldest_due": _oldest(due),
         "orphans": rows.filter(worker__ended_at__isnull=False).count(),

@@ -383,6 +383,12 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="workflow",
+            index=models.Index(
+                condition=models.Q(("basket", ""), _negated=True), fields=["id"], name="rekindle_in_basket"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="workflow",
             index=models.Index(fields=["name", "id", "version"], name="rekindle_named"),
         ),
         migrations.AddIndex(
@@ -467,6 +473,7 @@ class Migration(migrations.Migration):
             index=models.Index(
                 condition=models.Q(("status", "waiting"), models.Q(("basket", ""), _negated=True)),
                 fields=["basket", "workflow"],
+                include=("began_at",),
                 name="rekindle_pended",
             ),
         ),

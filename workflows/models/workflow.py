@@ -139,6 +139,8 @@ class Workflow(models.Model):
                 name="rekindle_troubled",
                 condition=Q(pause_reason__in=[PauseReason.RETRY, PauseReason.BLOCKED, PauseReason.SUSPENDED]),
             ),
+            # Read by the basket pages: of nearly all that wait there, this says that they have not ended.
+            models.Index(fields=["id"], name="rekindle_in_basket", condition=~Q(basket="")),
             # Read by the search of the list, newest first: a name and its versions, a status that is not everybody's, a key
             # whose name is not told, what died again and again, what kind of error. A step changes none of these.
             models.Index(fields=["name", "id", "version"], name="rekindle_named"),

@@ -15,7 +15,7 @@ In the order in which a run passes through them:
     homes      one process, two databases, taking turns; while they are measured they stay alive
     asks       what is asked for: pages, polls, charts, exports, the admin; commands and duties
     measure    how long it took, how many queries it took
-    report     the table, what is missed, the exit status
+    report     the rules, the table, what is missed, the exit status
 
 No timing here decides a test. This is a benchmark; a missed bar is its exit status.
 """

@@ -1,19 +1,22 @@
 """A database of one size. It is kept between runs, and filled anew when the schema changed or a day has passed.
 
 What was written then is older now: before each run the minutes since are filled up at the pace of the last hour, and
-whoever sleeps goes on sleeping. The counts of minutes and hours are made by the duty that makes them everywhere.
+whoever sleeps goes on sleeping. The counts of minutes, hours and days are made by the duty that makes them everywhere.
 """
 
 import hashlib
 import json
 import time
 from datetime import UTC, datetime, timedelta
+from math import ceil
 from pathlib import Path
 
 import psycopg
 from django.core.management import call_command
 from django.utils import timezone
 
+from recovery.models import MetricMinute
+from recovery.ranges import LONGEST
 from recovery.rollup import roll_up
 
 from ..peer import ROOT
@@ -32,6 +35,9 @@ WHERE wake_at < now() + interval '10 minutes' AND status <> 'queued'"""
 STILL_QUEUED = (
     "UPDATE rekindle_workflow SET wake_at = now() - interval '30 seconds' WHERE wake_at < now() AND status = 'queued'"
 )
+REMEMBERED = """INSERT INTO rekindle_recovery_metricminute (minute, {columns}) SELECT minute - %(ago)s, {columns}
+FROM rekindle_recovery_metricminute WHERE grain > 60 AND minute > now() - interval '29 days' AND minute > now() - %(oldest)s + %(ago)s
+ON CONFLICT DO NOTHING"""
 # Identities were given, not drawn.
 NUMBERED = "SELECT setval(pg_get_serial_sequence('rekindle_worker', 'id'), (SELECT max(id) FROM rekindle_worker))"
 
@@ -67,10 +73,19 @@ def _fill(server: Server, home: Home) -> None:
         copied = time.monotonic() - began
         _settle(url)
         roll_up("scheduled task", time.monotonic() + 3600)
+        _remember(url)
         server.settle(size.database)
     _keep(server, size, now, now)
     took = time.monotonic() - began
     print(f"Filled {size.workflows:,} workflows in {took:.0f} s, {copied:.0f} s of it COPY.", flush=True)
+
+
+def _remember(url: str) -> None:
+    """Workflows are forgotten after a month, figures after thirteen: the months before were like this one."""
+    columns = [field.column for field in MetricMinute._meta.fields if field.column not in ("id", "minute")]
+    with psycopg.connect(url, autocommit=True) as connection:
+        for month in range(1, ceil(LONGEST / SPAN) + 1):
+            connection.execute(REMEMBERED.format(columns=", ".join(columns)), {"ago": month * SPAN, "oldest": LONGEST})
 
 
 def _go_on(server: Server, home: Home, then: datetime) -> None:

@@ -5,8 +5,8 @@ import html
 import re
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 from django.db import connection
 
@@ -17,22 +17,42 @@ from . import asks
 from .asks import Ask
 from .homes import Home
 
+ROW = re.compile(rb"<(?:tr|li)[ >]")
 POLL = re.compile(r'hx-get="([^"]*[?&](?:amp;)?ids=[^"]*)"')
 WARM = 2  # rounds before the clock runs: caches, plans, imports
 FEW = 5  # rounds of what is not asked for by somebody who waits
 
 
+class Answer(NamedTuple):
+    took: float
+    status: int
+    rows: int
+
+
+Request = Callable[[], Answer]
+
+
 @dataclass
 class Found:
-    """One line of the table: milliseconds by the name of the size."""
+    """One line of the table: milliseconds by the name of the size, and `like` for the page to compare with."""
 
     group: str
     title: str
     kind: str  # page, poll, known, csv, command, duty
     times: dict[str, list[float]] = field(default_factory=dict)
     queries: dict[str, int] = field(default_factory=dict)
-    status: dict[str, int] = field(default_factory=dict)
-    lengths: dict[str, int] = field(default_factory=dict)  # of the answers
+    statuses: dict[str, list[int]] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)  # that the answer shows
+
+    @property
+    def alike(self) -> bool:
+        """Whether it is compared with itself: its answer is as long at both sizes, or it has no like."""
+        return "like" not in self.times
+
+    @property
+    def basis(self) -> list[float]:
+        """The times in the small one that those in the large one are compared with."""
+        return self.times["small" if self.alike else "like"]
 
 
 def measure(homes: list[Home], groups: Iterable[str], rounds: int, *, work: bool) -> tuple[list[Found], int]:
@@ -60,49 +80,61 @@ def measure(homes: list[Home], groups: Iterable[str], rounds: int, *, work: bool
 
 def _asked(ask: Ask, homes: list[Home], known: dict[str, dict[str, str]], rounds: int, work: bool) -> Found:
     found = Found(ask.group, ask.title, ask.kind)
-    requests = {}
+    requests: dict[str, tuple[Home, Request]] = {}
     for home in homes:
         home.tend()
-        with home:
-            requests[home.size.name] = request = _request(ask, home, known[home.size.name], work)
-            with connection.execute_wrapper(counter := Counter()):
-                _, found.status[home.size.name], found.lengths[home.size.name] = request()
-            found.queries[home.size.name] = counter.number
-            for _ in range(WARM - 1):
-                request()
+        requests[home.size.name] = home, _request(ask, home, known[home.size.name], work)
+        _warm(found, home.size.name, *requests[home.size.name])
+    small = homes[0]
+    if ask.like and found.rows["small"] < found.rows["large"]:
+        like = replace(ask, address=ask.like)
+        requests["like"] = small, _request(like, small, known["small"], work)
+        _warm(found, "like", *requests["like"])
     gc.collect()
     gc.freeze()  # as project/wsgi.py does
     for _ in range(rounds):
-        for home in homes:
+        for name, (home, request) in requests.items():
             home.tend()
             with home:
-                took = requests[home.size.name]()[0]
-            found.times.setdefault(home.size.name, []).append(took)
+                answer = request()
+            found.times.setdefault(name, []).append(answer.took)
+            found.statuses.setdefault(name, []).append(answer.status)
     return found
 
 
-def _request(ask: Ask, home: Home, facts: dict[str, str], work: bool) -> Callable[[], tuple[float, int, int]]:
-    """Ask once: milliseconds until the answer is there, or its first byte; its status, and its length."""
+def _warm(found: Found, name: str, home: Home, request: Request) -> None:
+    """Ask before the clock runs, and count what is asked of the database."""
+    with home:
+        with connection.execute_wrapper(counter := Counter()):
+            answer = request()
+        for _ in range(WARM - 1):
+            request()
+    found.queries[name], found.rows[name] = counter.number, answer.rows
+
+
+def _request(ask: Ask, home: Home, facts: dict[str, str], work: bool) -> Request:
+    """Ask once: milliseconds until the answer is there, or its first byte; its status, and how many rows it shows."""
     clock = home.worked if work else time.perf_counter
     client, address = home.client(ask.who), ask.address.format(**facts)
-    if ask.polls:
-        page = client.get(address).content.decode()
-        poll = POLL.search(page)
-        address = html.unescape(poll[1]) if poll else address
     headers = {"HX-Request": "true"} if ask.kind in ("poll", "known") else {}
+    with home:
+        if ask.polls:
+            poll = POLL.search(client.get(address).content.decode())
+            address = html.unescape(poll[1]) if poll else address
 
-    def get() -> tuple[float, int, int]:
-        began = clock()
-        answer = client.get(address, headers=headers)
-        if answer.streaming:
-            next(iter(answer.streaming_content))
-        took = (clock() - began) * 1000
-        if ask.kind == "known":
-            headers["If-None-Match"] = answer.headers.get("ETag", "")
-        answer.close()
-        return took, answer.status_code, 0 if answer.streaming else len(answer.content)
+        def get() -> Answer:
+            began = clock()
+            answer = client.get(address, headers=headers)
+            if answer.streaming:
+                next(iter(answer.streaming_content))
+            took = (clock() - began) * 1000
+            if ask.kind == "known":
+                headers["If-None-Match"] = answer.headers.get("ETag", "")
+            answer.close()
+            rows = 0 if answer.streaming else len(ROW.findall(answer.content))
+            return Answer(took, answer.status_code, rows)
 
-    get()
+        get()
     return get
 
 

@@ -12,7 +12,7 @@ from recovery.models import Recovery
 from workflows.models import Event, Step, Workflow
 
 from .sheets import Sheet
-from .world import BASKETS, ERRORS, NAMES, SEARCHABLE, STEPS, YOUNG, Size
+from .world import BASKETS, ERRORS, SEARCHABLE, STEPS, YOUNG, Size
 
 NONE = "\\N"
 LONG = 500  # steps of the one workflow that has many
@@ -44,7 +44,7 @@ class Stories:
         count, span = self.size.workflows, end - begin
         states, rescued = self._states(count), set(self.chance.sample(range(count), self.size.recoveries))
         long = count // 2  # old, and completed
-        names = self.chance.choices(list(NAMES), cum_weights=list(accumulate(NAMES.values())), k=count)
+        names = self._names(count)
         for i, name in enumerate(names):
             created = end - span * (1 - i / count) ** 2
             state = "completed" if i == long else states.get(i, "completed")
@@ -53,7 +53,7 @@ class Stories:
 
     def go_on(self, begin: datetime, end: datetime, count: int) -> None:
         """What was asked for and completed since; one in forty failed."""
-        names = self.chance.choices(list(NAMES), cum_weights=list(accumulate(NAMES.values())), k=count)
+        names = self._names(count)
         for i, name in enumerate(names):
             created = begin + (end - begin) * (i / count)
             number = self.size.workflows + int(begin.timestamp()) * 100_000 + i  # of no key that is there
@@ -63,13 +63,19 @@ class Stories:
         for sheet in (self.workflows, self.steps, self.events, self.rescues):
             sheet.close()
 
+    def _names(self, count: int) -> list[str]:
+        return self.chance.choices(
+            list(self.size.names), cum_weights=list(accumulate(self.size.names.values())), k=count
+        )
+
     def _states(self, count: int) -> dict[int, str]:
         """Which of them are not completed: the youngest states first, because they have the least room."""
         found: dict[int, str] = {}
         for state, share in YOUNG.items():
             wanted = self.size.states[state]
-            room = [i for i in range(count - max(int(count * share), 3 * wanted), count) if i not in found]
-            found |= dict.fromkeys(self.chance.sample(room, min(wanted, len(room))), state)
+            newest = max(int(count * share), 3 * wanted + len(found))
+            room = [i for i in range(count - newest, count) if i not in found]
+            found |= dict.fromkeys(self.chance.sample(room, wanted), state)
         return found
 
     def _one(

@@ -1,5 +1,8 @@
-"""The two sizes, and how their workflows are spread. The small one has every state too, enough of each to fill a page:
-what is compared is the size of the tables, not of the answer."""
+"""The two sizes, and how their workflows are spread.
+
+The small one draws the same pages: it has every state and every name, enough of each to fill a page, as many workers, and
+as many days of figures. What is compared is the size of the tables, not of the answer.
+"""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -21,6 +24,7 @@ NAMES = {
     "report": 450,
     "year_end": 50,
 }
+NONE_IS_RARE = {name: max(share, 7_000) for name, share in NAMES.items()}
 SEARCHABLE = ("order", "payment")  # those whose customer can be searched for
 STEPS = ("load_customer", "charge_card", "save_invoice")
 BASKETS = ("fraud-review", "fraud-review", "approval", "crash_review", "workflow_error")
@@ -40,6 +44,7 @@ class Size:
     audit: int
     alerts: int
     late: int  # one of so many was taken late
+    names: dict[str, int]
 
     @property
     def database(self) -> str:
@@ -66,10 +71,10 @@ SMALL = Size(
     {
         "queued": 55,
         "orphan": 55,
-        "running": 60,
+        "running": 80,
         "retry": 55,
         "blocked": 55,
-        "suspended": 5,
+        "suspended": 55,
         "pend": 250,
         "pending": 55,
         "sleep": 60,
@@ -77,11 +82,12 @@ SMALL = Size(
         "failed": 60,
     },
     recoveries=120,
-    workers=4,
-    deaths=12,
-    audit=200,
+    workers=40,
+    deaths=400,
+    audit=400,
     alerts=60,
     late=10,
+    names=NONE_IS_RARE,
 )
 LARGE = Size(
     "large",
@@ -93,9 +99,9 @@ LARGE = Size(
         "retry": 2_000,
         "blocked": 300,
         "suspended": 100,
-        "pend": 6_000,
+        "pend": 15_000,
         "pending": 8_000,
-        "sleep": 70_000,
+        "sleep": 60_000,
         "cancelled": 8_000,
         "failed": 20_000,
     },
@@ -105,5 +111,6 @@ LARGE = Size(
     audit=50_000,
     alerts=3_000,
     late=250,
+    names=NAMES,
 )
 SIZES = (SMALL, LARGE)
