@@ -21,6 +21,8 @@ NARRATIVE = {  # id: why there is nothing to test
     "S1-044": "the order in which that project should mend its five faults; each of the five is cited for itself",
     "S2-086": "says which layer of that project's architecture owns the document",
     "S2-087": "says how far that project had come",
+    "S3-133": "a speed: `make bench` measures how soon work runs again, no test waits for a clock",
+    "S3-135": "a list of further reading",
 }
 
 

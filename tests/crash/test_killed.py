@@ -25,7 +25,7 @@ def kill(worker):
 
 
 def test_a_worker_killed_in_a_step_runs_that_step_again_and_no_other(workers, ledger):
-    """I1, I2, S0-087, S1-019, S1-045, S1-046, S3-001, S3-002, S3-058; faults: worker killed in a step."""
+    """I1, I2, S0-087, S1-019, S3-131, S1-045, S1-046, S3-001, S3-002, S3-058; faults: worker killed in a step."""
     workers.start()
     workflow = start("slow", {"tag": "w", "seconds": 0.7})
     until(lambda: "w:1:begun" in ledger(), "the second step has begun")
@@ -82,7 +82,7 @@ def test_a_worker_killed_between_claim_and_first_step_loses_nothing(workers, led
 
 
 def test_a_step_that_must_not_run_twice_unseen_is_held_for_review(workers, ledger):
-    """C32: on_crash="hold"; its start was durable before its body."""
+    """C32, S3-130: on_crash="hold"; its start was durable before its body."""
     workers.start()
     workflow = start("held_for_review", {"tag": "pay"})
     until(lambda: "pay:begun" in ledger(), "the payment has begun")

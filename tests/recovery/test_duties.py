@@ -67,7 +67,7 @@ def test_a_duty_that_fails_is_recorded_and_stops_no_other(broken_sweep, caplog):
 
 
 def test_the_scan_says_what_it_does_in_the_words_of_the_seeds(caplog):
-    """S2-026, S2-038, S3-073, S3-076."""
+    """S2-026, S2-038, S2-071, S3-073, S3-076."""
     caplog.set_level(logging.DEBUG, "rekindle")
 
     duties.run("sweep", "scheduled task")
@@ -77,6 +77,7 @@ def test_the_scan_says_what_it_does_in_the_words_of_the_seeds(caplog):
     assert "No events ready" in caplog.messages
     completed = next(record for record in caplog.records if record.message == "Scheduler job completed")
     assert (completed.processed, completed.failed, completed.eventsPerSecond) == (0, 0, "0.00")
+    assert completed.durationMs >= 0
 
 
 def test_the_scan_says_how_many_are_due(caplog):

@@ -9,6 +9,8 @@ from django.db.models.functions import Now
 
 from recovery import rescuing, retention
 from recovery.models import Recovery
+from recovery.models.recovery import Outcome
+from recovery.outcomes import OUTCOMES
 from recovery.rescues import settle
 from recovery.sweep import sweep_now
 from workflows import Run, verbs, workflow
@@ -33,6 +35,10 @@ def comes_back(run: Run, fails_in: str = "") -> None:
 def outcomes():
     settle()
     return list(Recovery.objects.order_by("id").values_list("outcome", flat=True))
+
+
+def test_every_outcome_has_its_word():
+    assert set(OUTCOMES) == set(Outcome.values)
 
 
 def test_what_fails_by_itself_before_any_progress_was_not_recovered():
@@ -112,7 +118,7 @@ def test_what_an_operator_ends_was_recovered_if_it_had_got_further(verb, outcome
 
 
 def test_what_cannot_be_read_is_refused():
-    """C8: set aside for a person to look at."""
+    """C8, S3-132: set aside for a person to look at."""
     rehearsal = rehearse("comes_back")
     rehearsal.crash_in("second")
     Workflow.objects.update(variables=[1])

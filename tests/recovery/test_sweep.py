@@ -371,7 +371,7 @@ def test_a_cancellation_that_was_asked_of_the_dead_is_carried_out():
 @pytest.mark.parametrize(("mode", "records"), [("observe", ["observed"]), ("off", [])])
 @pytest.mark.parametrize("by", ["settings", "everybody's policy", "its own policy"])
 def test_a_mode_that_does_not_enforce_leaves_it_held(settings, mode, records, by):
-    """C29, S4-120, design 5.7: detect, record, show, do nothing; once."""
+    """C29, S3-129, S4-120, design 5.7: detect, record, show, do nothing; once."""
     workflow = hold()
     if by == "settings":
         settings.REKINDLE = settings.REKINDLE | {"MODE": mode}

@@ -166,7 +166,7 @@ def test_an_atomic_step_of_a_dropped_path_rolls_back(ledger):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_commit_of_which_nobody_heard_does_not_happen_twice(ledger):
-    """I2, "committed, but nobody heard it": found by a locking read, and an ended step is never overwritten."""
+    """I2, S3-125, S3-134, "committed, but nobody heard it": found by a locking read, and an ended step is never overwritten."""
     start("sets_and_saves")
     with hands() as claimer:
         held = claimer.claim(1)[0]

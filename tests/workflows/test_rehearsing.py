@@ -84,7 +84,7 @@ def test_after_a_death_in_a_step_its_author_has_the_word(on_crash, status):
 
 
 def test_variables_and_baskets_come_back():
-    """S3-106, S3-108."""
+    """S3-106, S3-108, S3-126, S3-127."""
     rehearsal = rehearse("variables")
     rehearsal.crash_in("desk")
 

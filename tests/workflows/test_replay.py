@@ -189,7 +189,7 @@ def test_variables_are_set_once_and_a_persons_change_survives_replay():
 
 
 def test_lazy_keeps_nothing_between_pauses_and_everything_at_them(ledger):
-    """S3-018, S3-019, C35."""
+    """S3-018, S3-019, S3-128, C35."""
     rehearsal = rehearse("lazy")
 
     rehearsal.turn()
@@ -200,7 +200,7 @@ def test_lazy_keeps_nothing_between_pauses_and_everything_at_them(ledger):
 
 
 def test_a_crash_of_a_lazy_one_repeats_every_step_since_its_last_write(ledger):
-    """S3-018, S3-019, S3-056, C35: its row was there from the start, its steps were not."""
+    """S3-018, S3-019, S3-056, S3-123, C35: its row was there from the start, its steps were not."""
     rehearsal = rehearse("lazy")
     rehearsal.crash_in("s2")
     assert (rehearsal.steps, rehearsal.workflow.status) == ([], "running")
