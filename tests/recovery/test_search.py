@@ -10,6 +10,7 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from recovery.queries.workflows import wanted
 from recovery.search import LONGEST, parse, search, suggestions
 from recovery.search.known import Known
 from recovery.search.language import KEYS
@@ -241,6 +242,15 @@ def test_what_is_rare_is_found_through_an_index_that_knows_it(crowd, text, index
     ids = Workflow.objects.filter(search(text).wanted).order_by("-pk").values("pk")[:51]
 
     assert index in ids.explain()
+
+
+def test_of_what_waits_for_people_an_index_says_that_it_has_not_ended(crowd):
+    WorkflowFactory(pended=True, basket="fraud-review")
+
+    plan = Workflow.objects.filter(wanted("people", search(""))).explain()
+
+    assert "rekindle_pended" in plan
+    assert "rekindle_in_basket" in plan
 
 
 # -- on the command line ----------------------------------------------------------------------------------------------
