@@ -1,9 +1,13 @@
-"""Whoever acts on a workflow wakes its holder, but a wake-up may be lost: the holder looks by itself, each second."""
+"""What nobody told a worker, it finds out: an act on what it holds, and a claim of which it never heard."""
+
+from datetime import timedelta
 
 import pytest
+from django.db.models.functions import Now
+from django.utils import timezone
 
 from workflows import cancel, resume, start
-from workflows.models import Step, Workflow
+from workflows.models import Step, Worker, Workflow
 
 from . import flows  # noqa: F401
 from .conftest import until
@@ -41,3 +45,16 @@ def test_an_answer_and_its_variables_reach_a_branch_while_another_one_works(work
     until(lambda: Workflow.objects.get().status == "completed", "both have ended")
     assert ledger() == ["begun", "rate:2"]
     assert Workflow.objects.get().variables == {"rate": 2}
+
+
+def test_a_claim_of_which_its_worker_never_heard_is_given_back_by_that_worker(workers, ledger):
+    """Faults: committed, but nobody heard it. The worker lives, so nobody else would ever wake what it took."""
+    workers.start()
+    workflow = start("three", {"tag": "w"}, at=timezone.now() + timedelta(days=1))
+
+    claimed = {"status": "running", "worker": Worker.objects.get(), "wake_at": None, "fence": 1, "running_at": Now()}
+    Workflow.objects.filter(pk=workflow.pk).update(**claimed)
+
+    until(lambda: Workflow.objects.get().status == "completed", "it was given back and run")
+    assert Workflow.objects.get().recoveries == 0
+    assert ledger() == ["w:0", "w:1", "w:2"]

@@ -1,6 +1,7 @@
 """One alert opens and one resolves for each incident, whoever evaluates and however the figure wavers."""
 
 import threading
+import time
 from datetime import timedelta
 
 import pytest
@@ -112,16 +113,17 @@ def test_a_figure_that_must_not_fall_keeps_its_lowest_as_the_peak(gauge):
 
 
 def test_many_who_evaluate_at_once_open_one(gauge):
-    """I9: under the rule's lock, and by a unique constraint."""
+    """I9: under the rule's lock, so that nobody even runs against the unique constraint."""
+    done = []
 
     def evaluate_here():
         try:
-            alerts.evaluate("worker", FAR)
+            done.append(alerts.evaluate("worker", FAR))
         finally:
             connection.close()
 
     gauge(0)
-    ALERTABLE["gauge"] = lambda window, scope: Measured(99)
+    ALERTABLE["gauge"] = lambda window, scope: time.sleep(0.3) or Measured(99)
     threads = [threading.Thread(target=evaluate_here) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -130,6 +132,7 @@ def test_many_who_evaluate_at_once_open_one(gauge):
 
     evaluate()
     assert Alert.objects.count() == 1
+    assert [tally.failed for tally in done] == [0] * 8
 
 
 def test_a_rule_that_cannot_be_evaluated_says_so_and_stops_no_other(gauge):

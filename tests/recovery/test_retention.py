@@ -4,6 +4,7 @@ import time
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.db.models.functions import Now
 
 from recovery import duties, retention
@@ -15,6 +16,8 @@ from workflows.models import Event, Policy, Step, Worker, Workflow
 from workflows.testing import rehearse
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+FORGET = "SELECT rekindle_forget(%s, interval '30 days')"
 
 
 def days_ago(days):
@@ -44,6 +47,17 @@ def test_a_finished_workflow_goes_after_a_month_with_all_that_belongs_to_it():
         Workflow.objects.values_list("pk", flat=True)
     )
     assert set(Step.objects.values_list("workflow_id", flat=True)) == {kept}
+
+
+def test_the_door_itself_lets_nothing_through_that_lives_or_is_young():
+    """I1: whoever calls it, and whatever was found before: an operator may have revived it meanwhile."""
+    alive, young, old = start("three").pk, finished("three", 1), finished("three", 31)
+
+    with connection.cursor() as cursor:
+        forgotten = [cursor.execute(FORGET, [pk]).fetchone()[0] for pk in (alive, young, old)]
+
+    assert forgotten == [False, False, True]
+    assert set(Workflow.objects.values_list("pk", flat=True)) == {alive, young}
 
 
 def test_a_policy_keeps_its_name_for_longer_or_shorter():

@@ -316,3 +316,42 @@ def test_a_slow_one_commits_behind_the_line_that_it_began():
         "step.completed",
         "workflow.completed",
     ]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_was_handed_back_while_its_body_ran_cannot_commit(ledger, settings):
+    """I3; faults: SIGTERM. A hand-over raises no fence: who holds it is compared too, in the same locking read."""
+    settings.REKINDLE = settings.REKINDLE | {"SHOW_START_AFTER": 60}  # nothing but the commit itself asks
+    held = []
+
+    @workflow("handed_back_in_the_act")
+    def handed_back_in_the_act(run: Run) -> None:
+        def save() -> None:
+            effect("saved")
+            if len(ledger) == 1:
+                assert held[0].hand_back()
+                gone = threading.Thread(target=wait_until_nobody_holds_it)
+                gone.start()
+                gone.join()
+
+        run.step(save, atomic=True)
+
+    def wait_until_nobody_holds_it() -> None:
+        while Workflow.objects.filter(worker__isnull=False).exists():
+            threading.Event().wait(0.01)
+        connections.close_all()
+
+    start("handed_back_in_the_act")
+    with hands() as claimer:
+        held += claimer.claim(1)
+        assert execute(held[0], Alone()) == "fenced"
+        assert (Workflow.objects.get().status, Policy.objects.exists(), Step.objects.exists()) == (
+            "queued",
+            False,
+            False,
+        )
+
+        assert execute(claimer.claim(1)[0], Alone()) == "completed"
+
+    assert ledger == ["saved", "saved"]
+    assert Policy.objects.count() == 1
