@@ -36,7 +36,9 @@ class FirstRows:
     def _grown(self, cursor: Any) -> list[str]:
         """Those that began without rows and take up room, be it that of rows which are gone."""
         empty = [table for table in self.tables if table not in self.rows]
-        cursor.execute("SELECT name FROM unnest(%s::text[]) AS name WHERE pg_relation_size(name::regclass) > 0", [empty])
+        cursor.execute(
+            "SELECT name FROM unnest(%s::text[]) AS name WHERE pg_relation_size(name::regclass) > 0", [empty]
+        )
         return [name for (name,) in cursor.fetchall()]
 
 
