@@ -12,8 +12,9 @@ up: $(VENV)/installed
 
 install: $(VENV)/installed
 
+# Two at a time, each on a database of its own: much of the time is spent waiting for processes.
 test: lint types
-	$(RUN) -m pytest
+	$(RUN) -m pytest -n 2 --dist worksteal
 
 lint: $(VENV)/installed-for-tests
 	$(RUN) -m ruff check .

@@ -7,8 +7,11 @@ from urllib.parse import quote
 import pytest
 from django.conf import settings
 from django.db import connection, connections
+from django.test import TransactionTestCase
+from pytest_django import DjangoDbBlocker
 
 from project import postgres
+from tests.first_rows import FirstRows
 from workflows import definitions, notify
 
 
@@ -26,9 +29,13 @@ def django_db_modify_db_settings(embedded_postgres: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None) -> Iterator[None]:
-    """Whoever woke others holds a connection, which would keep the test database from being dropped."""
-    yield
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Whoever commits to it leaves it as it was made. Whoever woke others holds a connection, which would keep it from being dropped."""
+    with django_db_blocker.unblock():
+        first_rows = FirstRows()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda self: first_rows.restore())
+        yield
     notify.rest()
 
 

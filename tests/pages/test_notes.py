@@ -1,7 +1,5 @@
 """A line for whoever comes next, on a workflow or on the death of a worker."""
 
-from uuid import uuid4
-
 import pytest
 
 from recovery import notes
@@ -124,7 +122,7 @@ def test_the_death_of_a_worker_has_notes_also_when_the_worker_is_forgotten(opera
 @pytest.mark.parametrize(
     ("kind", "pk"),
     [
-        ("workflow", str(uuid4())),
+        ("workflow", "01990000-0000-7000-8000-000000000000"),
         ("workflow", "x"),
         ("worker", "999999"),
         ("worker", "x"),

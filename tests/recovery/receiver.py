@@ -50,7 +50,9 @@ def receiving() -> Iterator[Receiver]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Post)
     server.daemon_threads = True
     receiver = Receiver(f"http://127.0.0.1:{server.server_port}/birthdays")
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, args=(0.01,), daemon=True
+    )  # how soon it sees that it is over
     thread.start()
     try:
         yield receiver

@@ -6,7 +6,6 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
-from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +15,7 @@ from recovery.search.known import Known
 from recovery.search.language import KEYS
 from recovery.search.troubles import first_id
 from tests.factories import StepFactory, WorkerFactory, WorkflowFactory, ago
-from workflows.models import Step, Workflow
+from workflows.models import Workflow
 
 QUIET = [HealthCheck.function_scoped_fixture]
 
@@ -209,15 +208,26 @@ def test_no_text_is_an_error(world, known, text):
     assert read.terms or read.hints or not text.replace("\0", "").encode("utf-8", "ignore").strip()
 
 
+# Copies of the one there is, with a name and a key of their own.
+CROWD = """
+CREATE TEMPORARY TABLE others ON COMMIT DROP AS
+SELECT n, ('01990000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid AS id FROM generate_series(1, 3999) AS n;
+
+INSERT INTO rekindle_workflow SELECT copy.* FROM rekindle_workflow w CROSS JOIN others CROSS JOIN LATERAL
+    jsonb_populate_record(w, jsonb_build_object('id', others.id, 'name', 'n' || n % 40, 'key', 'K-' || n)) AS copy;
+
+INSERT INTO rekindle_step SELECT copy.* FROM rekindle_step s CROSS JOIN others CROSS JOIN LATERAL
+    jsonb_populate_record(s, jsonb_build_object('id', -n, 'workflow_id', others.id)) AS copy;
+"""
+
+
 @pytest.fixture
 def crowd(db):
     """Enough others, and known to the planner, that it chooses as it would among a million."""
-    now = timezone.now()
-    others = Workflow.objects.bulk_create(
-        Workflow(name=f"n{n % 40}", key=f"K-{n}", status="completed", finished_at=now) for n in range(4000)
-    )
-    Step.objects.bulk_create(Step(workflow=one, position=0, name="pack", status="done", ended_at=now) for one in others)
+    one = WorkflowFactory(name="n0", key="K-0", completed=True)
+    StepFactory(workflow=one, name="pack")
     with connection.cursor() as cursor:
+        cursor.execute(CROWD)
         cursor.execute(
             "ANALYZE rekindle_workflow, rekindle_step; SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off"
         )
