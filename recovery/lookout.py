@@ -38,6 +38,10 @@ FROM rekindle_worker w WHERE w.ended_at IS NULL AND (%(only)s::bigint IS NULL OR
 # For pages, which must tell the truth also where nobody is left who could declare the dead dead.
 HEARD = "{worker}.ended_at IS NULL AND {worker}.heartbeat_at > now() - {stale_after} * interval '1 second'"
 
+# When this process first saw a server, by its monotonic clock. A scheduled task begins each look without memory of its own,
+# and must find who died before a promotion, too.
+first_sights: dict[str, float] = {}
+
 
 class Sign(NamedTuple):
     """What one look saw of one worker."""
@@ -79,7 +83,7 @@ class Lookout:
             # grace counts from our own first sight of it, also for who looks for the first time.
             unknown = bool(self.server) or any(sign.promoted for sign in signs)
             self.server, self.suspects = signs[0].server, {}
-            self.server_seen = now if unknown else float("-inf")
+            self.server_seen = first_sights.setdefault(self.server, now) if unknown else float("-inf")
         if blind or now - self.looked > settings().sweep_every + settings().restart_grace:
             self.server_seen = now  # it did not answer us either: nobody could beat
         could_come_back = now - self.server_seen >= settings().restart_grace

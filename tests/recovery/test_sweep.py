@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from django.db.models.functions import Now
 
-from recovery.lookout import Lookout
+from recovery.lookout import Lookout, first_sights
 from recovery.models import Recovery
 from recovery.rescues import settle
 from recovery.sweep import Sweep, sweep_now
@@ -24,6 +24,12 @@ from workflows.supervisor import buried
 from .dead import claim_again, claimer, die, get_on, hold, make_due, silence, worker
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def never_seen_before():
+    """No server is known to this process."""
+    first_sights.clear()
 
 
 def diary(workflow):
@@ -503,3 +509,15 @@ def test_the_first_recovery_is_in_company():
 def test_the_default_threshold_is_30_seconds():
     """S0-032, S4-081..S4-083."""
     assert (settings().stale_after, settings().max_recovery_attempts, settings().recovery_delay) == (30, 3, 0.1)
+
+
+def test_who_died_before_a_promotion_is_found_by_the_scheduler_alone(settings):
+    """I7, design 2: with no worker alive nobody else remembers when that was; its process does, from one run to the next."""
+    settings.REKINDLE = settings.REKINDLE | {"RESTART_GRACE": 1, "DEATH_GAP": 0.01}
+    held = hold(by=worker(incarnation="before/0000000F"))
+    silence(held.worker, 3600)
+
+    assert sweep_now("scheduled task")["released"] == 0
+    for server in first_sights:
+        first_sights[server] -= 1
+    assert sweep_now("scheduled task")["released"] == 1
