@@ -201,16 +201,15 @@ def test_with_nothing_set_at_all_a_killed_workers_work_goes_on_elsewhere(workers
             del workers.environment[name]
     workers.start(concurrency=16)
     workers.start(concurrency=16)
-    start_many(
-        "slow", [{"tag": f"w{n}", "seconds": 0.5, "steps": 2} for n in range(20)], keys=[f"w{n}" for n in range(20)]
-    )
+    tags = [f"w{n}" for n in range(40)]  # more than one of them can do before the other looks
+    start_many("slow", [{"tag": tag, "seconds": 0.5, "steps": 2} for tag in tags], keys=tags)
     until(lambda: Worker.objects.filter(held__isnull=False).distinct().count() == 2, "both are at work")
     doomed = Worker.objects.filter(held__isnull=False)[0]
 
     kill(doomed)
 
     until(all_ended, "all have ended", seconds=90)
-    assert Workflow.objects.filter(status="completed").count() == 20
+    assert Workflow.objects.filter(status="completed").count() == 40
     assert ran_twice(ledger) <= set(Recovery.objects.values_list("workflow_key", flat=True))
     assert Worker.objects.get(pk=doomed.pk).ended_why == "died"
     assert Workflow.objects.filter(recoveries=1).exists()
