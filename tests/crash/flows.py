@@ -142,10 +142,8 @@ def one_asks_one_works(run: Run) -> None:
     run.parallel("both", asks=asks, works=works)
 
 
-def wait_for(word: str, times: int) -> None:
-    """Until the ledger has a word so often."""
-    while Path(os.environ["LEDGER"]).read_text().split().count(word) < times:
-        time.sleep(0.1)
+def how_often(word: str) -> int:
+    return Path(os.environ["LEDGER"]).read_text().split().count(word)
 
 
 @workflow("strikes")
@@ -154,8 +152,8 @@ def strikes(run: Run, company: int) -> None:
 
     def body() -> None:
         note("strikes:begun")
-        times = Path(os.environ["LEDGER"]).read_text().split().count("strikes:begun")
-        wait_for("endures:begun", company * min(times, 2))
+        while how_often("endures:begun") < company * min(how_often("strikes:begun"), 2):
+            time.sleep(0.1)
         note("struck")
         os._exit(9)
 
@@ -164,12 +162,12 @@ def strikes(run: Run, company: int) -> None:
 
 @workflow("endures")
 def endures(run: Run, tag: str) -> str:
-    """One step so long that it would end only after the process was struck twice."""
+    """One step that outlasts every process in which it is not alone."""
 
     def body() -> str:
         note("endures:begun")
         note(f"{tag}:begun")
-        wait_for("struck", 2)
+        time.sleep(600 if how_often("struck") < 2 else 0)
         return note(f"{tag}:ended")
 
     return str(run.step(body, name="lasts"))
