@@ -13,7 +13,7 @@ from .baskets import check_basket, kind_of
 from .errors import BadValue, Dropped, Parked, StepFailed, StepTimedOut, Stop
 from .held import Recorded
 from .responses import Response
-from .retry import AFTER_CONFLICT, CONFLICTS, Backoff, describe, is_away, is_conflict
+from .retry import AFTER_CONFLICT, CONFLICTS, WHILE_AWAY, Backoff, describe, is_away, is_conflict
 from .values import encode, stored
 
 if TYPE_CHECKING:
@@ -237,26 +237,28 @@ def _settle(body: Body, terms: Terms, value: Any, began: float) -> tuple[dict[st
     return write, after
 
 
-def _interrupted(run: "Run", step: Recorded, terms: Terms, seconds: float, lost: int) -> Stop:
-    """Neither done nor failed: the database went away, or undid it for another's sake, so many times in a row."""
+def _interrupted(run: "Run", step: Recorded, terms: Terms, seconds: float, lost: str, times: int) -> Stop:
+    """Neither done nor failed: a database went away, or undid it for another's sake, so many times in a row."""
     if terms.on_crash != "rerun":
         after_crash(run, step, terms)
-    step.error = (step.error or {}) | {"conflicts": lost} if lost else None
-    step.status, step.wake_in = "waiting", AFTER_CONFLICT.delay(lost) if lost else 0.5
-    error = encode(step.error, "The error") if step.error else None
-    run._write(step, "step.interrupted", seconds=seconds, error=error, durable=run.path != ".")
+    step.error = (step.error or {}) | {lost: times}
+    step.status, step.wake_in = "waiting", (WHILE_AWAY if lost == "away" else AFTER_CONFLICT).delay(times)
+    run._write(
+        step, "step.interrupted", seconds=seconds, error=encode(step.error, "The error"), durable=run.path != "."
+    )
     return run._stopping(Parked([step]))
 
 
 def _failed(run: "Run", step: Recorded, terms: Terms, error: BaseException, began: float, *, retry: bool = True) -> Any:
     seconds = time.monotonic() - began
     step.basket, step.response, step.wake_in = "", "", None
-    lost = (step.error or {}).get("conflicts", 0) + 1 if is_conflict(error) else 0
+    lost = "conflicts" if is_conflict(error) else "away" if is_away(error) else ""
+    times = (step.error or {}).get(lost, 0) + 1 if lost else 0
     step.error = describe(error)
-    if is_away(error) or 0 < lost < CONFLICTS:
-        raise _interrupted(run, step, terms, seconds, lost)
+    if lost == "away" or 0 < times < CONFLICTS:
+        raise _interrupted(run, step, terms, seconds, lost, times)
     if lost:
-        step.error["message"] = f"The database undid it {lost} times in a row for others: {step.error['message']}"
+        step.error["message"] = f"The database undid it {times} times in a row for others: {step.error['message']}"
     step.failures += 1
     write: dict[str, Any] = {"seconds": seconds, "error": encode(step.error, "The error")}
     retry = retry and step.failures < terms.retries and not isinstance(error, terms.give_up_on)

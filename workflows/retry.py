@@ -37,6 +37,7 @@ class Backoff:
 
 DEFAULT = Backoff()
 CONFLICTS = 10  # lost in a row: the last of them counts as a failed try
+WHILE_AWAY = Backoff(0.5, most=30)  # it may be a database of the body's own, which stays away for longer than ours
 AFTER_CONFLICT = Backoff(0.1, most=5, jitter=0.5)  # whoever met once should not meet again
 
 

@@ -1,6 +1,7 @@
 """Waits: each belongs to a step, its deadline is written once, and nothing but its end lets the path go on."""
 
 import pytest
+from django.db import OperationalError
 
 from workflows import Run, pend, pend_again, verbs, workflow
 from workflows.models import Step
@@ -101,3 +102,29 @@ def test_a_request_to_stop_cannot_be_swallowed(what):
 
     assert (paused.status, paused.pause_reason) == ("paused", "suspended")
     assert flows.calls == ["swallowed"]
+
+
+@workflow("asks_elsewhere")
+def asks_elsewhere(run: Run, away: int) -> str:
+    def body() -> str:
+        if run.attempt <= away:
+            raise OperationalError("connection refused")
+        return "answered"
+
+    return str(run.step(body, name="body"))
+
+
+def test_a_database_that_stays_away_is_asked_ever_more_seldom_and_its_step_says_so():
+    """It may be the body's own, and away for days: no try is failed, and the diary does not grow twice a second."""
+    run = rehearse("asks_elsewhere", away=4)
+    pauses = []
+    for times in (1, 2, 3):
+        run.turn()
+        step = Step.objects.get()
+        assert (step.failures, step.error["message"], step.error["away"]) == (0, "connection refused", times)
+        pauses.append(step.wake_at - step.began_at)
+        run._let_time_pass()
+
+    assert pauses == sorted(pauses)
+    done = run.to_end()
+    assert (done.output, Step.objects.get().error) == ("answered", None)
