@@ -17,8 +17,9 @@ from .queries.figures import series
 from .ranges import Range
 
 Rows = Sequence[tuple[Any, ...]]
+Room = tuple[float, float]  # from where to where, between 0 and 1
 HEIGHT, LINE = 130, 11  # pixels of a chart, and of a line of words in it
-HEADROOM = 1.2
+HEADROOM = (1.2, 1.35)  # for one line of words, for two
 WORD = 0.24  # of a chart's width is taken by the word of a mark
 
 
@@ -81,7 +82,7 @@ def _name_the_ends(figure: Any, ends: list[tuple[float, str, str, str]], most: f
     """Lines that end close together are named one above the other."""
     above = float(-LINE)
     for value, at, name, token in ends:
-        place = value / most * HEIGHT / HEADROOM
+        place = value / most * HEIGHT / HEADROOM[0]
         shift = round(max(above + LINE - place, 0), 1)
         above = place + shift
         figure.add_annotation(
@@ -90,34 +91,40 @@ def _name_the_ends(figure: Any, ends: list[tuple[float, str, str, str]], most: f
 
 
 def marked(figure: dict[str, Any], marks: Sequence[Mark]) -> dict[str, Any]:
-    """Dotted lines, the most important first; each has a word if there is room. `name` is the token of their colour."""
-    layout, taken = figure["layout"], list[tuple[float, float]]()
-    if marks:
-        _make_headroom(figure)
+    """Dotted lines, the most important first; each has a word if there is room, in the first line or in the second: a release
+    and the deaths after it are told together. `name` is the token of their colour."""
+    layout, lines = figure["layout"], [list[Room](), list[Room]()]
     for mark in marks:
         at = mark.at.isoformat()
         line = {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "name": mark.colour}
         layout.setdefault("shapes", []).append(line | {"line": {"width": 1, "dash": "dot"}})
         along = _along(figure, mark.at)
         room = (along - WORD, along) if along > 1 - WORD else (along, along + WORD)
-        if any(room[0] < end and begin < room[1] for begin, end in taken):
+        line_of_words = next((number for number, taken in enumerate(lines) if _has_room(taken, room)), None)
+        if line_of_words is None:
             continue
-        taken.append(room)
+        lines[line_of_words].append(room)
         left = room[0] == along
         said = escape(mark.text, quote=False)  # Plotly makes links and type of tags
         word = {"x": at, "y": 1, "yref": "paper", "text": said, "name": mark.colour, "showarrow": False}
         side = {"xanchor": "left" if left else "right", "xshift": 3 if left else -3}
-        layout.setdefault("annotations", []).append(word | side | {"yanchor": "top"})
+        layout.setdefault("annotations", []).append(word | side | {"yanchor": "top", "yshift": -LINE * line_of_words})
+    if marks:
+        _make_headroom(figure, HEADROOM[bool(lines[1])])
     return figure
 
 
-def _make_headroom(figure: dict[str, Any]) -> None:
+def _has_room(taken: list[Room], wanted: Room) -> bool:
+    return not any(wanted[0] < end and begin < wanted[1] for begin, end in taken)
+
+
+def _make_headroom(figure: dict[str, Any], headroom: float) -> None:
     """The words stand above the highest bar or line, not on it."""
     columns = [[value or 0 for value in trace["y"]] for trace in figure["data"]]
     stacked = figure["layout"].get("barmode") == "stack"
     highest = max((sum(values) if stacked else max(values) for values in zip(*columns, strict=True)), default=0)
     if highest:
-        figure["layout"].setdefault("yaxis", {})["range"] = [0, highest * HEADROOM]
+        figure["layout"].setdefault("yaxis", {})["range"] = [0, highest * headroom]
 
 
 def _along(figure: dict[str, Any], at: datetime) -> float:

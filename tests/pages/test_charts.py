@@ -93,13 +93,14 @@ def test_lines_that_end_together_are_named_one_above_the_other():
 def test_marks_whose_words_have_no_room_are_only_lines():
     now = timezone.now()
     figure = charts.bars([(now - timedelta(hours=1), 1), (now, 1)], [("completed", "--done")])
-    moments = [now - timedelta(minutes=30), now - timedelta(minutes=29), now - timedelta(minutes=1)]
+    moments = [now - timedelta(minutes=ago) for ago in (30, 29, 28, 1)]
 
     charts.marked(figure, [charts.Mark(at, f"mark {i}") for i, at in enumerate(moments)])
 
-    assert len(figure["layout"]["shapes"]) == 3
-    assert [word["text"] for word in figure["layout"]["annotations"]] == ["mark 0", "mark 2"]
-    assert figure["layout"]["annotations"][1]["xanchor"] == "right"
+    words = figure["layout"]["annotations"]
+    assert len(figure["layout"]["shapes"]) == 4
+    assert [(word["text"], word["yshift"]) for word in words] == [("mark 0", 0), ("mark 1", -11), ("mark 3", 0)]
+    assert words[2]["xanchor"] == "right"
 
 
 def test_an_unknown_chart_is_not_found(viewer):
