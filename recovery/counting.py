@@ -1,5 +1,7 @@
 """How things are counted: the SQL behind every figure, for the duty that keeps the counts and for the minutes it has not kept yet."""
 
+from collections.abc import Collection
+
 from .histogram import RESCUE, TOOK
 from .late import GRACE
 from .models.recovery import UNRECOVERED, Reason
@@ -62,14 +64,29 @@ NAMES = """finished_names(name) AS (
 )"""
 
 
-def counted(start: str, end: str, also: str = "") -> str:
-    """CTEs that end in `counted`: a row for each minute and name between two moments (SQL), and one for all names.
+_DRAWN = {
+    "took": _histogram(TOOK, "completed", "rescued"),
+    "detect": _histogram(RESCUE, "detect"),
+    "resume": _histogram(RESCUE, "resume"),
+}
+_MARKED = {
+    "detect": f"""SELECT {_bin("settled_at")}, workflow_name, 'detect', {_bucket("seconds_to_detect", RESCUE)}
+    FROM ({{rescues}}) r WHERE seconds_to_detect IS NOT NULL""",  # noqa: S608  (constants)
+    "resume": f"""SELECT {_bin("settled_at")}, workflow_name, 'resume', {_bucket("seconds_to_resume + COALESCE(seconds_to_detect, 0)", RESCUE)}
+    FROM ({{rescues}}) r WHERE seconds_to_resume IS NOT NULL""",  # noqa: S608  (constants)
+}
+
+
+def counted(start: str, end: str, also: str = "", histograms: Collection[str] = HISTOGRAMS) -> str:
+    """CTEs that end in `counted`: a row for each minute and name between two moments (SQL), and one for all names; with
+    these histograms, because to plan one takes longer than to count a minute.
 
     Name by name, so that the index of what a name finished answers; what was asked for is found by its id, which
     begins with the time. OFFSET 0 keeps each name's look a look of its own.
     """
     failures = ", ".join(f"'{outcome}'" for outcome in UNRECOVERED)
     rescues = f"SELECT * FROM rekindle_recovery_recovery WHERE settled_at >= {start} AND settled_at < {end}"  # noqa: S608
+    drawn = "".join(f", {_DRAWN[one]} AS {one}" for one in histograms)
     return f"""{NAMES}, marks(minute, name, what, bucket) AS (
     SELECT {_bin("w.finished_at")}, n.name, CASE WHEN w.status = 'completed' AND w.recoveries > 0 THEN 'rescued' ELSE w.status END,
         CASE WHEN w.status = 'completed' THEN {_bucket("extract(epoch FROM w.finished_at - w.due_at)", TOOK)} END
@@ -87,11 +104,7 @@ def counted(start: str, end: str, also: str = "") -> str:
     FROM ({rescues}) r WHERE outcome IN ('recovered', {failures})
     UNION ALL
     SELECT {_bin("settled_at")}, workflow_name, 'given up', NULL FROM ({rescues}) r WHERE outcome = 'gave_up'
-    UNION ALL
-    SELECT {_bin("settled_at")}, workflow_name, 'detect', {_bucket("seconds_to_detect", RESCUE)} FROM ({rescues}) r WHERE seconds_to_detect IS NOT NULL
-    UNION ALL
-    SELECT {_bin("settled_at")}, workflow_name, 'resume', {_bucket("seconds_to_resume + COALESCE(seconds_to_detect, 0)", RESCUE)}
-    FROM ({rescues}) r WHERE seconds_to_resume IS NOT NULL
+    {"".join(f"UNION ALL {_MARKED[one].format(rescues=rescues)} " for one in histograms if one in _MARKED)}
     UNION ALL
     SELECT {_bin("detected_at")}, workflow_name, reason, NULL FROM rekindle_recovery_recovery WHERE detected_at >= {start} AND detected_at < {end}
 ), cells AS (
@@ -100,8 +113,7 @@ def counted(start: str, end: str, also: str = "") -> str:
     SELECT minute, COALESCE(name, '') AS name, {_number("started")} AS started, {_number("completed", "rescued")} AS completed,
         {_number("rescued")} AS rescued, {_number("failed")} AS failed, {_number("cancelled")} AS cancelled, {_number("late")} AS late,
         {_number("recovered")} AS recovered, {_number("unrecovered")} AS unrecovered, {_number("given up")} AS given_up,
-        {", ".join(f"{_number(reason)} AS {reason}" for reason in REASONS)},
-        {_histogram(TOOK, "completed", "rescued")} AS took, {_histogram(RESCUE, "detect")} AS detect, {_histogram(RESCUE, "resume")} AS resume
+        {", ".join(f"{_number(reason)} AS {reason}" for reason in REASONS)}{drawn}
     FROM cells GROUP BY GROUPING SETS ((minute, name), (minute)) HAVING GROUPING(name) = 1 OR name IS NOT NULL
 )"""  # noqa: S608  (constants)
 

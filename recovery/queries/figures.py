@@ -1,6 +1,6 @@
 """Counts over a span, from the kept minutes, hours and days; what is not kept yet is counted now."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -22,42 +22,45 @@ FROM (SELECT CASE WHEN first < last THEN first ELSE %(start)s::timestamptz END A
     FROM (SELECT {_MIDNIGHT.format("%(start)s::timestamptz - interval '1 microsecond'")} + interval '1 day' AS first,
         {_MIDNIGHT.format(f"(SELECT LEAST(%(end)s, minute + interval '1 day') FROM ({_LAST.format(DAY)}) AS d WHERE %(grain)s = {DAY})")} AS last
     ) AS midnights) AS days)"""  # noqa: S608  (constants)
-_COUNTED = counted("(SELECT minutes FROM edges)", "%(end)s::timestamptz")
-_COLUMNS = ", ".join((*COUNTS, *HISTOGRAMS, *SAMPLED))
 
 
-def _kept(grain: int, since: str, till: str) -> str:
-    return f"""SELECT minute, name, {_COLUMNS} FROM rekindle_recovery_metricminute
-    WHERE grain = {grain} AND minute >= {since} AND minute < LEAST({till}, %(end)s::timestamptz) AND {{which}}"""  # noqa: S608
+def _kept(columns: str, which: str, grain: int, since: str, till: str) -> str:
+    return f"""SELECT minute, name, {columns} FROM rekindle_recovery_metricminute
+    WHERE grain = {grain} AND minute >= {since} AND minute < LEAST({till}, %(end)s::timestamptz) AND {which}"""  # noqa: S608
 
 
 def _edge(name: str) -> str:
     return f"(SELECT {name} FROM edges)"  # noqa: S608  (constants)
 
 
-_ROWS = f"""WITH RECURSIVE {_EDGES}, {_COUNTED}, rows AS (
-    {_kept(HOUR, "%(start)s::timestamptz", _edge("since"))}
+def _rows(which: str, histograms: Collection[str]) -> str:
+    """CTEs that end in `rows`: all that was counted in the span, of one name or of each."""
+    columns = ", ".join((*COUNTS, *histograms, *SAMPLED))
+    return f"""WITH RECURSIVE {_EDGES}, {counted(_edge("minutes"), "%(end)s::timestamptz", histograms=histograms)}, rows AS (
+    {_kept(columns, which, HOUR, "%(start)s::timestamptz", _edge("since"))}
     UNION ALL
-    {_kept(DAY, _edge("since"), _edge("till"))}
+    {_kept(columns, which, DAY, _edge("since"), _edge("till"))}
     UNION ALL
-    {_kept(HOUR, _edge("till"), _edge("hours"))}
+    {_kept(columns, which, HOUR, _edge("till"), _edge("hours"))}
     UNION ALL
-    {_kept(MINUTE, _edge("hours"), _edge("minutes"))}
+    {_kept(columns, which, MINUTE, _edge("hours"), _edge("minutes"))}
     UNION ALL
-    SELECT minute, name, {", ".join((*COUNTS, *HISTOGRAMS))}, {", ".join(["NULL"] * len(SAMPLED))} FROM counted WHERE {{which}}
+    SELECT minute, name, {", ".join((*COUNTS, *histograms))}, {", ".join(["NULL"] * len(SAMPLED))} FROM counted WHERE {which}
 )"""  # noqa: S608  (constants)
+
+
 _COUNTS = ", ".join(f"COALESCE(sum({one}), 0)::int AS {one}" for one in COUNTS)
 
 
-def series_of(histograms: Iterable[str]) -> str:
+def series_of(histograms: Collection[str]) -> str:
     """SQL: counts by bucket, with these histograms. Adding one up costs more than all the counts together."""
     sums = ", ".join((_COUNTS, *map(added, histograms), *SAMPLED.values()))
-    return f"""{_ROWS.format(which="name = %(scope)s")}
+    return f"""{_rows("name = %(scope)s", histograms)}
 SELECT date_bin(%(step)s * interval '1 second', minute, %(start)s::timestamptz) AS at, {sums} FROM rows GROUP BY 1"""  # noqa: S608
 
 
 SERIES = series_of(HISTOGRAMS)
-_NAMED = f"""{_ROWS.format(which="name <> ''")}
+_NAMED = f"""{_rows("name <> ''", ["took"])}
 SELECT name, {_COUNTS}, {added("took")} FROM rows GROUP BY 1 ORDER BY sum(completed + failed) DESC, name LIMIT 200"""  # noqa: S608
 # Asked together with a series, whose span and grain are others.
 BY_NAME = _NAMED.replace("%(start)s", "%(since)s").replace("%(grain)s", "%(names_grain)s")
@@ -105,7 +108,7 @@ def whole(over: Range) -> Span:
     return Span(start, over.end, timedelta(days=(over.end - start).days + 1))
 
 
-def series(over: Range, scope: str = "", histograms: Iterable[str] = HISTOGRAMS) -> list[Counts]:
+def series(over: Range, scope: str = "", histograms: Collection[str] = HISTOGRAMS) -> list[Counts]:
     """One for each bucket, the quiet ones too."""
     asked = span(over)
     return filled(asked, together(asked.given(scope), series=series_of(histograms))["series"])
