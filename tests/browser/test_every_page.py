@@ -2,14 +2,13 @@
 
 import pytest
 from django.contrib.auth.models import User
-from django.db.models.functions import Now
 from django.urls import NoReverseMatch, reverse
 
 from recovery.urls import urlpatterns
 from recovery.views import errors
 from tests.factories import WorkflowFactory
 from tests.pages import hostile
-from workflows.models import Worker, Workflow
+from workflows.models import Workflow
 
 from .test_look import AXE, DESK, PHONE, SMALL, WIDE
 
@@ -123,7 +122,6 @@ def test_nothing_moves_when_a_page_is_asked_for_again(sit_down, full, boss):
     page = sit_down("/", viewport=DESK)
 
     for url in LIVE:
-        Worker.objects.filter(ended_at=None).update(heartbeat_at=Now())  # who falls silent meanwhile is another page
         page.goto(url)
         for _ in page.locator("[data-chart]").all():
             page.wait_for_selector(".main-svg")
