@@ -10,14 +10,11 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 from .definitions import Definition
 from .errors import FINAL, Dropped, Fenced, Interrupted, Stop
-
-if TYPE_CHECKING:
-    from .models import Workflow  # noqa: F401  (named in docstrings)
 
 StepKey = tuple[str, int]  # path and position
 

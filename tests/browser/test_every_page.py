@@ -118,7 +118,8 @@ def test_the_door_is_accessible_and_fits(sit_down, transactional_db, theme):
     look_at(page, "/login/")
 
 
-def test_nothing_moves_when_a_page_is_asked_for_again(sit_down, full, boss):
+def test_nothing_moves_when_a_page_is_asked_for_again(sit_down, full, boss, settings):
+    settings.REKINDLE = settings.REKINDLE | {"STALE_AFTER": 86400}  # nobody falls silent while we look
     page = sit_down("/", viewport=DESK)
 
     for url in LIVE:
