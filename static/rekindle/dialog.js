@@ -35,7 +35,8 @@
   });
   dialog.addEventListener("close", () => {
     body.replaceChildren();
-    const back = opener && document.getElementById(opener);
+    // The browser itself goes back to who had the focus. This is for one that was drawn anew; whoever has moved on is left there.
+    const back = opener && document.activeElement === document.body && document.getElementById(opener);
     if (back) (back.matches("a, button, [tabindex]") ? back : back.querySelector("a, button"))?.focus();
     opener = null;
     rekindle.refresh();

@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 
 from tests.factories import AuditEntryFactory, NoteFactory, SavedViewFactory, WorkflowFactory
+from tests.project.waiting import eventually
 
 AXE = (Path(__file__).parent / "axe.min.js").read_text()
 WIDE = """() => [...document.querySelectorAll('body *')].filter(e => { const r = e.getBoundingClientRect();
@@ -107,7 +108,9 @@ def test_the_dialog_is_accessible_and_fits(sit_down, workflow, act):
     page.click(f"#act-{act}")
     page.wait_for_selector("dialog[open] form")
 
-    page.wait_for_function("document.querySelector('dialog[open]').getAnimations()[0]?.playState === 'paused'")
+    eventually(
+        lambda: page.evaluate("document.querySelector('dialog[open]').getAnimations()[0]?.playState") == "paused"
+    )
     assert [found["id"] for found in page.evaluate(f"{AXE}; axe.run('dialog')")["violations"]] == []
     assert page.evaluate(WIDE) == []
     assert page.evaluate("csp") == []
