@@ -68,6 +68,10 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name_plural": "audit entries",
+                "indexes": [
+                    models.Index(fields=["actor", "id"], name="rekindle_audit_actor"),
+                    models.Index(fields=["subject_name", "id"], name="rekindle_audit_subject"),
+                ],
             },
         ),
         migrations.CreateModel(

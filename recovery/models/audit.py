@@ -20,6 +20,11 @@ class AuditEntry(models.Model):
 
     class Meta:
         verbose_name_plural = "audit entries"
+        # Who did it, and to what: asked for by their exact words.
+        indexes = [
+            models.Index(fields=["actor", "id"], name="rekindle_audit_actor"),
+            models.Index(fields=["subject_name", "id"], name="rekindle_audit_subject"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.actor}: {self.act} {self.subject} {self.subject_name}"
